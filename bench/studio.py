@@ -29,7 +29,10 @@ SESSION = 500
 
 # Draws boxes one after the other as a mouse would, and waits for the map of each.
 EDIT = """async ([left, top, right, bottom]) => {
-  const learned = () => studio.model && !studio.stale && studio.data.fused?.number === studio.model.number;
+  const learned = () => {
+    const { model, stale } = studio.learned;
+    return model && !stale && studio.scenes.data.fused?.number === model.number;
+  };
   const { tools } = studio;
   tools.choose("box");
   tools.press([left, top], null);
@@ -45,8 +48,8 @@ HOVER = """() => {
   const taken = [];
   for (let k = 0; k < 300; k++) {
     const start = performance.now();
-    studio.choose((k * 37) % studio.current.width, (k * 23) % studio.current.height);
-    studio.explain();
+    studio.cursor.choose((k * 37) % studio.scenes.current.width, (k * 23) % studio.scenes.current.height);
+    studio.cursor.explain();
     document.querySelector("#chain").getBoundingClientRect(); // the layout is part of it
     taken.push(performance.now() - start);
   }
@@ -54,17 +57,17 @@ HOVER = """() => {
 }"""
 
 SESSION_EDITS = """async (count) => {
-  const { width, height } = studio.current;
-  const settled = () => !studio.working && !studio.stale;
+  const { width, height } = studio.scenes.current;
+  const settled = () => !studio.working && !studio.learned.stale;
   for (let k = 0; k < count; k++) {
     const [x, y] = [(k * 53) % (width - 40), (k * 31) % (height - 80)];
-    if (k % 3 === 2) studio.step(true);
+    if (k % 3 === 2) studio.drawing.undo();
     else {
       studio.tools.press([x, y], null);
       studio.tools.move([x + 30, y + 70], true, null);
       studio.tools.release([x + 30, y + 70], null);
     }
-    studio.choose(x, y);
+    studio.cursor.choose(x, y);
     await new Promise(requestAnimationFrame);
   }
   while (!settled()) await new Promise((done) => setTimeout(done, 50));
@@ -125,7 +128,9 @@ def opened(browser: Any, url: str) -> Any:
 
 
 def wait_idle(page: Any) -> None:
-    page.evaluate("async () => { while (studio.working || studio.stale) await new Promise((r) => setTimeout(r, 50)); }")
+    page.evaluate(
+        "async () => { while (studio.working || studio.learned.stale) await new Promise((r) => setTimeout(r, 50)); }"
+    )
 
 
 def latency(page: Any) -> float:
@@ -173,9 +178,9 @@ def studio_edits() -> Iterator[Mark]:
 def label_all(page: Any, n_scenes: int) -> None:
     """One box on every scene, so that all are learned from."""
     for k in range(n_scenes):
-        page.evaluate("(k) => studio.show(k)", k)
+        page.evaluate("(k) => studio.scenes.show(k)", k)
         page.evaluate(EDIT, [300, 200, 335, 290])
-    page.evaluate("() => studio.show(0)")
+    page.evaluate("() => studio.scenes.show(0)")
     wait_idle(page)
 
 
@@ -192,9 +197,9 @@ def studio_session() -> Iterator[Mark]:
             page = opened(browser, url)
             yield at_most("studio: start to usable page, warm", time.perf_counter() - start, 3, "s", "20 scenes")
             for k in range(20):
-                page.evaluate("(k) => studio.show(k)", k)
+                page.evaluate("(k) => studio.scenes.show(k)", k)
             yield at_most("studio: memory of the page", page_memory(browser, page), 500, "MiB", "20 scenes seen")
-            page.evaluate("() => studio.show(0)")
+            page.evaluate("() => studio.scenes.show(0)")
             page.evaluate(SESSION_EDITS, SESSION // 5)
             before = page_memory(browser, page), resident(pid)
             page.evaluate(SESSION_EDITS, SESSION - SESSION // 5)

@@ -10,7 +10,7 @@ from bimichi.datasets import street
 from bimichi.io import write_image
 from bimichi.studio.learning import Learner
 from bimichi.studio.open import Options, open_workspace
-from bimichi.studio.settings import Settings, Task
+from bimichi.studio.workspace import Settings, Task
 
 RECIPES = ("gamma_correction", "adaptive_threshold", "equalize", "local_contrast", "edge_strength", "edge_strength")
 FOLDERS = ("thermal", "colour", "colour", "thermal", "colour", "thermal")

@@ -23,9 +23,10 @@ from bimichi.studio.open import SIZE
 FOLDER = Path(__file__).parent / "images"
 LEARNED = """async () => {
   const done = () => {
-    const { model, stale, working, data, score, suggested } = studio;
-    const newest = [data.fused?.number, score?.number, suggested].every((number) => number === model?.number);
-    return model && !stale && !working && newest;
+    const { learned, scenes, suggestions, working } = studio;
+    const { model, stale, score } = learned;
+    const numbers = [scenes.data.fused?.number, score?.number, suggestions.number];
+    return model && !stale && !working && numbers.every((number) => number === model.number);
   };
   while (!done()) await new Promise((wait) => setTimeout(wait, 50));
 }"""
@@ -38,7 +39,7 @@ PLAIN_FOLDER = """() => {
 }"""  # the folder that this script runs in says nothing to a reader
 
 FALSE_ALARM = """(people) => {
-  const { indices, width } = studio.data.fused;
+  const { indices, width } = studio.scenes.data.fused;
   const inside = (x, y) => people.some(([l, t, w, h]) => x >= l - 3 && x < l + w + 3 && y >= t - 3 && y < t + h + 3);
   let [best, most] = [0, -1];
   indices.forEach((value, i) => {

@@ -28,16 +28,15 @@ from typer.testing import CliRunner
 from bimichi import BiMIChI, BimichiError, Capacity, EvolutionarySolver, FusionRule, Scene
 from bimichi.cli.app import app
 from bimichi.evaluate.metrics import Scores
-from bimichi.evaluate.study import StudyResult, StudyRow, _done
+from bimichi.evaluate.study import StudyResult, StudyRow, _finished_rows
 from bimichi.fit.objectives import OBJECTIVES
 from bimichi.fit.problem import InMemory
 from bimichi.io import check_annotations, read_annotations, read_image, write_image
 from bimichi.io.annotations.yolo import CLASS_FILES
 from bimichi.io.project import Project, ProjectSource, read_project, write_project
 from bimichi.scenes import rasterise
-from bimichi.scenes.labels import in_pixels
-from bimichi.studio.open import Options, open_studio, open_workspace
-from bimichi.studio.project import read_studio
+from bimichi.scenes.annotations import in_pixels
+from bimichi.studio.open import Options, open_project, open_workspace
 
 OUTPUT = Path("output/fuzz")
 MEMORY = 8 << 30  # bytes of address space; a bomb ends in a MemoryError, which is a bug
@@ -140,7 +139,7 @@ def _studies(folder: Path) -> None:
 
 
 def _read_study(path: Path) -> object:
-    return StudyResult(SETTING, _done(path.parent, SETTING)).to_markdown()
+    return StudyResult(SETTING, _finished_rows(path.parent, SETTING)).to_markdown()
 
 
 def _images(folder: Path) -> None:
@@ -167,12 +166,16 @@ def _studio(folder: Path) -> None:
         {"id": "2", "kind": "stroke", "label": "not", "points": [[9, 2], [14, 5]], "width": 2},
     ]
     work.draw(0, 1, shapes)
-    work.project = folder / "studio.json"
+    work.project = folder / "bimichi.toml"
     work.save()
 
 
 def _read_studio(path: Path) -> None:
-    open_studio(read_studio(path), [Path(_studio_images().name)]).state()
+    """Open a project one of whose files is damaged."""
+    for name, content in originals("studio").items():
+        if name != path.name:
+            (path.parent / name).write_bytes(content)
+    open_project(path.parent / "bimichi.toml", folders=[Path(_studio_images().name)]).state()
 
 
 TARGETS = {

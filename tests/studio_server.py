@@ -43,7 +43,7 @@ def shapes(name="one", n=None, label="target"):
 def opened(folder, **options):
     """A workspace of both scenes, with a project in the folder."""
     work = open_workspace(write_scenes(folder), Options(**options))
-    work.project = folder / "studio.json"
+    work.project = folder / "bimichi.toml"
     return work
 
 

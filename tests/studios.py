@@ -12,7 +12,7 @@ from bimichi.datasets import street
 from bimichi.io import write_image
 
 HEIGHT, WIDTH = 96, 128
-SHAPES = """() => studio.shapes.map(({ kind, label, points, width }) => ({ kind, label, points, width }))"""
+SHAPES = """() => studio.drawing.shapes.map(({ kind, label, points, width }) => ({ kind, label, points, width }))"""
 
 
 def write_streets(folder, names=("one", "two")):
@@ -95,7 +95,7 @@ class Hand:
         return self.page.evaluate(SHAPES)
 
     def show(self, scene):
-        self.page.evaluate("(k) => studio.show(k)", scene)
+        self.page.evaluate("(k) => studio.scenes.show(k)", scene)
 
     def wait(self, what, seconds=60):
         """Until a condition, a function of JavaScript, holds; playwright's own way needs eval, which is forbidden."""
@@ -117,14 +117,17 @@ class Hand:
     def wait_learned(self):
         """Until the map of the newest labels is on the screen."""
         self.wait(
-            """() => studio.model && !studio.stale && studio.data.fused?.number === studio.model.number
-              && document.documentElement.dataset.map === String(studio.model.number)""",
+            """() => {
+              const { model, stale } = studio.learned;
+              return model && !stale && studio.scenes.data.fused?.number === model.number
+                && document.documentElement.dataset.map === String(model.number);
+            }""",
             60,  # the first one waits until the server has prepared to learn
         )
 
     def wait_idle(self):
         """Until nothing is being worked on."""
-        self.wait("() => !studio.working && !studio.stale")
+        self.wait("() => !studio.working && !studio.learned.stale")
 
     def clear(self):
         """Remove all labels, of all scenes, and the history."""

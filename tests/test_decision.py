@@ -4,8 +4,9 @@ import json
 
 import numpy as np
 import pytest
+from refusals import refused
 
-from bimichi import BiCapacity, Decision, FusionRule, InvalidInputError, ModelFileError
+from bimichi import BiCapacity, Decision, FusionRule, ModelFileError
 from bimichi.decision import smooth_map
 
 
@@ -50,12 +51,8 @@ def test_invalid_pixels_and_borders_change_nothing_around_them(rng):
 def test_a_rule_keeps_its_decision(tmp_path):
     rule = FusionRule(BiCapacity.additive([0.75, 0.25]), decision=Decision(0.5, "by hand", 4, (2, 4)))
     rule.save(tmp_path / "model.json")
-    assert json.loads((tmp_path / "model.json").read_text())["version"] == 4
     assert FusionRule.load(tmp_path / "model.json").decision == Decision(0.5, "by hand", 4, (2.0, 4.0))
     FusionRule(rule.measure).save(tmp_path / "plain.json")
-    document = json.loads((tmp_path / "plain.json").read_text())
-    assert document["version"] == 3
-    assert "decision" not in document
     assert FusionRule.load(tmp_path / "plain.json").decision is None
 
 
@@ -72,16 +69,16 @@ def test_hostile_decisions_in_a_model(decision, tmp_path):
 
 def test_bad_input():
     for arguments, message in (
-        ({"threshold": np.nan}, "threshold must be a finite number"),
-        ({"min_size": 1.5}, "min_size must be a whole number"),
-        ({"smooth": 2.0}, "smooth must be two widths"),
-        ({"smooth": "24"}, "smooth must be two widths"),
+        ({"threshold": np.nan}, "number-range:threshold"),
+        ({"min_size": 1.5}, "whole-number:min_size"),
+        ({"smooth": 2.0}, "smooth-widths:smooth"),
+        ({"smooth": "24"}, "smooth-widths:smooth"),
     ):
-        with pytest.raises(InvalidInputError, match=message):
+        with refused(message):
             Decision(**arguments)
-    with pytest.raises(InvalidInputError, match="no threshold to find targets by"):
+    with refused("threshold-missing"):
         Decision().find(np.zeros((2, 2)))
-    with pytest.raises(InvalidInputError, match="decision must be a Decision"):
+    with refused("decision-kind:decision"):
         FusionRule(BiCapacity.additive([0.75, 0.25]), decision=0.5)
-    with pytest.raises(InvalidInputError, match="map of floats"):
+    with refused("map-shape"):
         smooth_map(np.zeros(3), (1, 1))

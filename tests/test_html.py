@@ -3,12 +3,12 @@ import re
 import numpy as np
 import pytest
 from browsers import launched
+from refusals import refused
 from sklearn import config_context
 
 from bimichi import Bags, BiCapacity, BiMIChI, Capacity, Comparison, FusionRule, _html
 from bimichi._tables import Cell, Table
 from bimichi.datasets import street
-from bimichi.errors import InvalidInputError
 from bimichi.evaluate.comparison import Result
 from bimichi.evaluate.metrics import Scores
 from bimichi.explain import chain, explain_pixel, indices
@@ -131,19 +131,19 @@ def test_elements_that_training_did_not_meet_are_named(scene):
 @pytest.mark.parametrize(
     ("sources", "place", "message"),
     [
-        (np.zeros((4, 5, 3)), (4, 0), "row must be a whole number in -4..3, got 4"),
-        (np.zeros((4, 5, 3)), (0, 1.5), "column must be a whole number in -5..4"),
-        (np.zeros((4, 3)), (0, 0), "sources must be an image"),
-        (np.full((4, 5, 3), np.nan), (0, 0), "has no data; choose another"),
+        (np.zeros((4, 5, 3)), (4, 0), "pixel-outside:row"),
+        (np.zeros((4, 5, 3)), (0, 1.5), "pixel-outside:column"),
+        (np.zeros((4, 3)), (0, 0), "sources-not-image:sources"),
+        (np.full((4, 5, 3), np.nan), (0, 0), "pixel-no-data"),
     ],
 )
 def test_pixels_that_cannot_be_explained(model, sources, place, message):
-    with pytest.raises(InvalidInputError, match=re.escape(message)):
+    with refused(message):
         model.explain_pixel(sources, *place)
 
 
 def test_a_scene_of_other_sources_is_refused(model):
-    with pytest.raises(InvalidInputError, match="Give a scene with these sources"):
+    with refused("sources-differ"):
         model.explain_pixel(street(96, 128, random_state=0), 0, 0)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import bimichi
-from bimichi._jit import cache_folder, jit
+from bimichi._jit import _places, cache_folder, jit
 
 FILES = {
     "helper.py": """
@@ -114,6 +114,11 @@ def test_places_that_cannot_be_written_to(package):
     shutil.rmtree(package.root / "home")
     (package.root / "home").write_text("another one")
     assert package.run() == (30, 0, "None")
+
+
+def test_without_a_home_nothing_is_kept_where_the_program_runs(monkeypatch):
+    monkeypatch.setattr("platformdirs.user_cache_path", lambda *_, **options: Path("~/.cache/bimichi"))
+    assert all(place.is_absolute() for place in _places())
 
 
 def test_the_folder_that_numba_is_given(package):

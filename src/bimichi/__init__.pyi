@@ -6,7 +6,8 @@ from .errors import (
     ModelFileError as ModelFileError,
     NotRunError as NotRunError,
 )
-from .evaluate.comparison import Comparison as Comparison, compare as compare
+from .evaluate.comparison import Comparison as Comparison
+from .evaluate.engine import compare as compare
 from .fit.solvers import ConvexSolver as ConvexSolver, EvolutionarySolver as EvolutionarySolver
 from .integral.labelled import choquet as choquet
 from .integral.linear import linear_form as linear_form, usage_counts as usage_counts

@@ -17,7 +17,9 @@ def refuse_masked(value: Any, what: str) -> Any:
     if isinstance(value, np.ma.MaskedArray):
         raise InvalidInputError(
             f"{what} is a masked array, whose mask would be ignored. Pass {what}.filled(np.nan) for sources, floats, "
-            "which marks masked values as missing; leave masked labels, bags and weights out."
+            "which marks masked values as missing; leave masked labels, bags and weights out.",
+            code="masked-array",
+            argument=what,
         )
     return value
 
@@ -37,7 +39,9 @@ def check_integer(value: Any, name: str, minimum: int = 1, maximum: int | None =
     if is_integer(value) and value >= minimum and (maximum is None or value <= maximum):
         return int(value)
     rule = f"of at least {minimum}" if maximum is None else f"from {minimum} to {maximum}"
-    raise InvalidInputError(f"{name} must be a whole number {rule}, got {value!r}.")
+    raise InvalidInputError(
+        f"{name} must be a whole number {rule}, got {value!r}.", code="whole-number", argument=name, value=value
+    )
 
 
 def check_number(
@@ -54,7 +58,7 @@ def check_number(
         rule += f" above {minimum:g}" if exclusive else f" of at least {minimum:g}"
     elif maximum is not None:
         rule += f" below {maximum:g}" if exclusive else f" of at most {maximum:g}"
-    raise InvalidInputError(f"{name} must be {rule}, got {value!r}.")
+    raise InvalidInputError(f"{name} must be {rule}, got {value!r}.", code="number-range", argument=name, value=value)
 
 
 def check_binary(labels: NDArray[Any], name: str) -> Flags:
@@ -65,7 +69,9 @@ def check_binary(labels: NDArray[Any], name: str) -> Flags:
     if not numeric or not ((others == 0).all() or (others == -1).all()):
         found = np.unique(labels if numeric else labels.astype(str))[:5]
         shown = ", ".join(f"{value:g}" if numeric else value for value in found)
-        raise InvalidInputError(f"{name} must be 0 and 1, -1 and +1, or bool; found {shown}.")
+        raise InvalidInputError(
+            f"{name} must be 0 and 1, -1 and +1, or bool; found {shown}.", code="labels-binary", argument=name
+        )
     return positive
 
 
@@ -75,7 +81,9 @@ def check_choice(value: Any, name: str, choices: Iterable[Choice]) -> Choice:
     for choice in known:
         if choice is value or ((isinstance(value, str) or is_integer(value)) and choice == value):
             return choice
-    raise InvalidInputError(f"{name} must be one of {', '.join(map(str, known))}, got {value!r}.")
+    raise InvalidInputError(
+        f"{name} must be one of {', '.join(map(str, known))}, got {value!r}.", code="choice", argument=name, value=value
+    )
 
 
 def is_xarray(X: Any) -> bool:
@@ -89,12 +97,16 @@ def check_boxes(boxes: Any, name: str) -> Floats:
     try:
         array = np.asarray(boxes, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise InvalidInputError(f"{name} must be numbers, boxes in rows of four: {error}.") from error
+        raise InvalidInputError(
+            f"{name} must be numbers, boxes in rows of four: {error}.", code="boxes-numbers", argument=name
+        ) from error
     array = array.reshape(-1, 4) if array.size == 0 else array
     if array.ndim != 2 or array.shape[1] != 4 or not np.isfinite(array).all() or (array[:, 2:] <= 0).any():
         raise InvalidInputError(
             f"{name} must have shape (n, 4): x, y, width and height in pixels, finite, width and height above 0; "
-            f"got {array.tolist()[:1]} among {len(array)} of shape {array.shape}."
+            f"got {array.tolist()[:1]} among {len(array)} of shape {array.shape}.",
+            code="boxes-shape",
+            argument=name,
         )
     return array
 
@@ -104,9 +116,11 @@ def real_array(values: Any, name: str, rule: str = "it must hold real numbers.")
     try:
         array = np.asarray(values)
     except ValueError as error:
-        raise InvalidInputError(f"{name} cannot be read as an array: {error}.") from error
+        raise InvalidInputError(
+            f"{name} cannot be read as an array: {error}.", code="array-unreadable", argument=name
+        ) from error
     if array.dtype.kind not in "biuf":
-        raise InvalidInputError(f"{name} has type {array.dtype}; {rule}")
+        raise InvalidInputError(f"{name} has type {array.dtype}; {rule}", code="real-numbers", argument=name)
     return array
 
 

@@ -1,4 +1,4 @@
-"""What pictures and pages have in common about colours: -1 is blue, 0 white, +1 red, with or without matplotlib."""
+"""The colours of pictures and pages: -1 is blue, 0 white, +1 red, with or without matplotlib."""
 
 import base64
 import struct
@@ -33,6 +33,22 @@ def ink_on(red: float, green: float, blue: float) -> str:
     return INK if 0.299 * red + 0.587 * green + 0.114 * blue > 0.5 else WHITE
 
 
+def colour_of(value: float) -> str:
+    """Return the colour of a value in [-1, 1], as #rrggbb."""
+    return SCALE[int(np.clip((value + 1) / 2 * LEVELS, 0, LEVELS - 1))]
+
+
+def swatch(value: float) -> str:
+    """Return the style of a cell in the colour of a value."""
+    colour = colour_of(value)
+    return f"--value:{colour};--ink:{ink_on(*(int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)))}"
+
+
+def gradient(low: float, high: float) -> str:
+    """Return the part of the scale from `low` to `high` as a CSS gradient."""
+    return f"linear-gradient(to right, {', '.join(map(colour_of, np.linspace(low, high, 33).tolist()))})"
+
+
 SIDE = 320
 """Pixels of the longer side at most."""
 
@@ -41,10 +57,10 @@ def thumbnail(fused: NDArray[Any], side: int = SIDE) -> str:
     """Return a map in [-1, 1] as a data URI; pixels are means over blocks, those without data are grey."""
     step = max(1, -(-max(fused.shape) // side))
     rows, columns = (np.arange(0, size, step) for size in fused.shape)
-    known = ~np.isnan(fused)
+    present = ~np.isnan(fused)
     sums, counts = (
         np.add.reduceat(np.add.reduceat(part, rows, axis=0), columns, axis=1)
-        for part in (np.where(known, fused, 0.0).astype(np.float64), known.astype(np.int64))
+        for part in (np.where(present, fused, 0.0).astype(np.float64), present.astype(np.int64))
     )
     levels = np.clip((sums / np.maximum(counts, 1) + 1) / 2 * LEVELS, 0, LEVELS - 1).astype(np.int64)
     palette = np.array([[int(colour[k : k + 2], 16) for k in (1, 3, 5)] for colour in (*SCALE, MISSING)], np.uint8)

@@ -23,7 +23,7 @@ EXTRAS = {package: extra for extra, packages in PACKAGES.items() for package in 
 
 
 def is_installed(module: str) -> bool:
-    """Whether a module is there, without importing it."""
+    """Return whether a module is installed, without importing it."""
     try:
         return find_spec(module) is not None
     except ValueError:  # it is in sys.modules, as None or by hand
@@ -31,7 +31,7 @@ def is_installed(module: str) -> bool:
 
 
 def import_optional(name: str, extra: str | None = None) -> Any:
-    """Import a module of an optional package; if it is missing, an ImportError gives the pip command for `extra`."""
+    """Import a module of an optional package; the ImportError if it is missing gives the pip command for `extra`."""
     try:
         return import_module(name)
     except ImportError as error:

@@ -56,17 +56,17 @@ def replacing(path: str | PathLike[str], *, alone: bool = False) -> Iterator[Pat
         temporary = _beside(target, f"{token}.part")
         mode = _mode(target)
     except (TypeError, ValueError) as error:  # no path, or one with a NUL in it
-        raise BimichiError(f"Cannot write {path!r}: {error}.") from error
+        raise BimichiError(f"Cannot write {path!r}: {error}.", code="output-unwritable") from error
     except OSError as error:
-        raise BimichiError(f"Cannot write {path}: {error.strerror or error}.") from error
+        raise BimichiError(f"Cannot write {path}: {error.strerror or error}.", code="output-unwritable") from error
     try:
         with ExitStack() as stack:
             if alone:
                 stack.enter_context(_alone(target, token))
             # Whatever the mode of the old file forbids to read is not shown while it is written either.
-            made = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666 if mode is None else 0o600)
+            file_number = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666 if mode is None else 0o600)
             stack.callback(_remove, temporary)
-            _keep_locked(made, stack)
+            _keep_locked(file_number, stack)
             _sweep(target.parent)
             yield temporary
             with temporary.open("rb+") as file:
@@ -75,7 +75,7 @@ def replacing(path: str | PathLike[str], *, alone: bool = False) -> Iterator[Pat
                 temporary.chmod(mode)
             temporary.replace(target)
     except OSError as error:
-        raise BimichiError(f"Cannot write {path}: {error.strerror or error}.") from error
+        raise BimichiError(f"Cannot write {path}: {error.strerror or error}.", code="output-unwritable") from error
 
 
 def plain(value: Any) -> Any:
@@ -115,7 +115,7 @@ def _mode(target: Path) -> int | None:
         return None
     if not stat.S_ISREG(found):
         what = "a folder" if stat.S_ISDIR(found) else "no regular file"
-        raise BimichiError(f"Cannot write {target}: it is {what}; choose another name.")
+        raise BimichiError(f"Cannot write {target}: it is {what}; choose another name.", code="output-kind")
     return stat.S_IMODE(found)
 
 
@@ -186,7 +186,7 @@ def _locked(lock: Path, target: Path) -> IO[bytes] | None:
             fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             file.close()
-            raise BimichiError(f"Cannot write {target}: another run is writing it now.") from error
+            raise BimichiError(f"Cannot write {target}: another run is writing it now.", code="output-busy") from error
         except OSError:  # some network disks have no locks; then nothing keeps two runs to one output apart
             file.close()
             _remove(lock)

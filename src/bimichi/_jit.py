@@ -1,4 +1,4 @@
-"""How kernels are compiled, and kept on disk so that only the first run after a change waits for the compiler.
+"""Kernels compiled, and kept on disk so that only the first run after a change waits for the compiler.
 
 numba's own ``cache=True`` notices a change in the file of a kernel, but not in the files of kernels that it calls, of
 whose code it holds a copy. Here compiled code is kept in a folder named after the content of all files with kernels, so
@@ -33,7 +33,7 @@ from bimichi.errors import BimichiError
 
 PACKAGE = Path(__file__).parent
 KERNELS = (b"numba", b"_jit")
-"""What a file with kernels mentions."""
+"""Words of which a file with kernels has one."""
 
 
 def jit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
@@ -145,19 +145,19 @@ def _frozen(function: Any, seen: set[int]) -> list[str] | None:
         return []
     seen.add(id(function))
     names: set[str] = set()
-    found = [f"{function.__module__}.{function.__qualname__}", *_code(function.__code__, names)]
+    parts = [f"{function.__module__}.{function.__qualname__}", *_code(function.__code__, names)]
     cells = [cell.cell_contents for cell in function.__closure__ or ()]
     for value in [function.__globals__[name] for name in sorted(names) if name in function.__globals__] + cells:
         if hasattr(value, "py_func"):
             called = _frozen(value.py_func, seen)
             if called is None:
                 return None
-            found += called
+            parts += called
         elif isinstance(value, np.ndarray):
-            found.append(f"{value.dtype}{value.shape}{value.tobytes()!r}")
+            parts.append(f"{value.dtype}{value.shape}{value.tobytes()!r}")
         elif isinstance(value, bool | int | float | complex | str | bytes | tuple | np.generic | None):
-            found.append(repr(value))
-    return found
+            parts.append(repr(value))
+    return parts
 
 
 def _code(code: CodeType, names: set[str]) -> Iterator[str]:
@@ -200,11 +200,8 @@ def _places() -> Iterator[Path]:
     if os.environ.get("NUMBA_CACHE_DIR"):
         yield Path(os.environ["NUMBA_CACHE_DIR"]) / "bimichi" / mine
     yield PACKAGE / "__pycache__" / "kernels"
-    with suppress(RuntimeError):  # no home
-        if sys.platform == "win32":
-            caches = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
-        elif sys.platform == "darwin":
-            caches = Path.home() / "Library" / "Caches"
-        else:
-            caches = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-        yield caches / "bimichi" / mine
+    from platformdirs import user_cache_path  # not needed where the package's own folder can be written to
+
+    caches = user_cache_path("bimichi", appauthor=False)
+    if caches.is_absolute():  # else there is no home
+        yield caches / mine

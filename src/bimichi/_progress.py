@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any
 
@@ -37,7 +38,7 @@ def checkpoint() -> None:
 
 
 @contextmanager
-def progress_bar(what: str, total: int, verbose: int) -> Iterator[Callable[[int, float | None], None]]:
+def progress_bar(title: str, total: int, verbose: int) -> Iterator[Callable[[int, float | None], None]]:
     """Yield ``advance(steps, value)``; it draws on a terminal if `verbose`, and does nothing elsewhere."""
     console = _console(verbose)
     if console is None:
@@ -46,7 +47,7 @@ def progress_bar(what: str, total: int, verbose: int) -> Iterator[Callable[[int,
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (
-        TextColumn(what),
+        TextColumn(title),
         BarColumn(),
         MofNCompleteColumn(),
         TimeRemainingColumn(),
@@ -54,19 +55,19 @@ def progress_bar(what: str, total: int, verbose: int) -> Iterator[Callable[[int,
     )
     bar = Progress(*columns, console=console, transient=True)
     with COMPILE_NOTICE.giving_way(), bar:
-        task = bar.add_task(what, total=total, J="")
+        task = bar.add_task(title, total=total, J="")
         yield lambda steps, value: bar.update(task, advance=steps, J="" if value is None else f"J = {value:.5g}")
 
 
 @contextmanager
-def status_line(what: str, verbose: int) -> Iterator[Callable[[str], None]]:
+def status_line(title: str, verbose: int) -> Iterator[Callable[[str], None]]:
     """Yield a function that shows one line of text, replaced by the next, on a terminal if `verbose`."""
     console = _console(verbose)
     if console is None:
         yield lambda text: None
         return
-    with COMPILE_NOTICE.giving_way(), console.status(what) as line:
-        yield lambda text: line.update(f"{what}: {text}")
+    with COMPILE_NOTICE.giving_way(), console.status(title) as line:
+        yield lambda text: line.update(f"{title}: {text}")
 
 
 def _console(verbose: int) -> Any:
@@ -79,17 +80,27 @@ def _console(verbose: int) -> Any:
     return Console(stderr=True)
 
 
+def _announce(text: str) -> None:
+    """Print a message where someone reads it at once, a terminal or a notebook; otherwise, log it."""
+    if sys.stderr.isatty() or type(sys.stderr).__module__.startswith("ipykernel"):
+        sys.stderr.write(f"bimichi: {text}\n")
+        sys.stderr.flush()
+    else:
+        logging.getLogger("bimichi").info(text)
+
+
+@dataclass
 class CompileNotice:
     """One message when kernels are first compiled, and a bar while they are, on a terminal with rich.
 
     `say` prints the message, `bars` is whether bars may be drawn; the program sets both by its options.
     """
 
-    def __init__(self) -> None:
-        self.say: Callable[[str], None] = _announce
-        self.bars = True
-        self._count, self._others = 0, 0
-        self._bar: Any = None
+    say: Callable[[str], None] = _announce
+    bars: bool = True
+    _count: int = 0
+    _others: int = 0
+    _bar: Any = None
 
     def begin(self, kernel: str) -> None:
         """Report that a kernel is being compiled."""
@@ -129,15 +140,6 @@ def _moving_bar(text: str) -> Any:
     return bar
 
 
-def _announce(text: str) -> None:
-    """Print a message where someone reads it at once, a terminal or a notebook; otherwise, log it."""
-    if sys.stderr.isatty() or type(sys.stderr).__module__.startswith("ipykernel"):
-        sys.stderr.write(f"bimichi: {text}\n")
-        sys.stderr.flush()
-    else:
-        logging.getLogger("bimichi").info(text)
-
-
 COMPILE_NOTICE = CompileNotice()
 
 
@@ -161,12 +163,14 @@ def one_blas_thread() -> Iterator[None]:
         _limited.release()
 
 
+@dataclass
 class CompileClock:
     """The time during which at least one thread of this process compiled or loaded kernels."""
 
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._depth, self._since, self._spent = 0, 0.0, 0.0
+    _lock: Lock = field(default_factory=Lock)
+    _depth: int = 0
+    _since: float = 0.0
+    _spent: float = 0.0
 
     @contextmanager
     def running(self) -> Iterator[None]:
@@ -200,7 +204,7 @@ class CompileClock:
 
     @property
     def elsewhere(self) -> float:
-        """A clock that stands still while kernels are compiled."""
+        """The time of a clock that stands still while kernels are compiled."""
         now, compiled = self._now()
         return now - compiled
 

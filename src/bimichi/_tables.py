@@ -1,42 +1,10 @@
 """Small tables as Markdown, HTML, LaTeX and plain text; every cell is escaped."""
 
 import html
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-
-class Markup(str):
-    """HTML, to be used as it is."""
-
-    __slots__ = ()
-
-
-def element(tag: str, *content: str, **attributes: str | int | float | bool | None) -> Markup:
-    """Return an element of HTML; content that is not `Markup` is escaped.
-
-    As attributes, ``class_`` stands for class and ``data_code`` for data-code. True is an attribute without a value;
-    False and None leave it out.
-
-    >>> element("p", "a < b ", element("b", "&"), class_="note", hidden=True)
-    '<p class="note" hidden>a &lt; b <b>&amp;</b></p>'
-    """
-    parts = [tag]
-    for name, value in attributes.items():
-        if value is not None and value is not False:
-            name = name.removesuffix("_").replace("_", "-")
-            parts.append(name if value is True else f'{name}="{html.escape(str(value))}"')
-    return Markup(f"<{' '.join(parts)}>{joined(*content)}</{tag}>")
-
-
-def picture(uri: str, alt: str) -> Markup:
-    """Return an image; of all elements here, the only one without an end."""
-    return Markup(element("img", src=uri, alt=alt).removesuffix("</img>"))
-
-
-def joined(*content: str) -> Markup:
-    """Return pieces in a row; `str` is escaped."""
-    return Markup("".join(part if isinstance(part, Markup) else html.escape(part) for part in content))
-
+from bimichi._templates import macro
 
 LATEX = str.maketrans(
     {sign: f"\\{sign}" for sign in "{}&%$#_"}
@@ -69,8 +37,7 @@ class Table:
 
     def to_html(self) -> str:
         """Render as an HTML table without styles of its own."""
-        rows = [[element("th", name.text), *(element("td", in_html(one)) for one in rest)] for name, *rest in self.rows]
-        return html_table(self.header, rows)
+        return str(macro("view.html", "table", self, None))
 
     def to_latex(self) -> str:
         """Render as a LaTeX tabular with the rules of booktabs."""
@@ -93,18 +60,6 @@ class Table:
             ).rstrip()
             for line in lines
         )
-
-
-def html_table(header: Sequence[str], rows: Iterable[Iterable[Markup]]) -> Markup:
-    """Return a table of cells that are HTML already."""
-    head = element("thead", element("tr", *(element("th", text) for text in header)))
-    return element("table", head, element("tbody", *(element("tr", *cells) for cells in rows)))
-
-
-def in_html(cell: Cell) -> Markup:
-    """Return the text of a cell with its emphasis."""
-    text = element("u", cell.text) if cell.underlined and cell.text else joined(cell.text)
-    return element("b", text) if cell.bold and text else text
 
 
 def number(value: float) -> str:

@@ -16,7 +16,7 @@ TRUNCATE = 4.0  # widths of the Gaussian beyond which it counts as 0
 
 @dataclass(frozen=True)
 class Decision:
-    """How targets are found in a fused map. All steps are off by default.
+    """The steps by which targets are found in a fused map. All are off by default.
 
     Parameters
     ----------
@@ -44,14 +44,16 @@ class Decision:
         if self.threshold is not None:
             object.__setattr__(self, "threshold", check_number(self.threshold, "threshold"))
         if not isinstance(self.chosen, str):
-            raise InvalidInputError(f"chosen must be text, got {self.chosen!r}.")
+            raise InvalidInputError(
+                f"chosen must be text, got {self.chosen!r}.", code="text", argument="chosen", value=self.chosen
+            )
         object.__setattr__(self, "min_size", check_integer(self.min_size, "min_size"))
         if self.smooth is not None:
             object.__setattr__(self, "smooth", check_widths(self.smooth))
 
     @property
     def margin(self) -> tuple[int, int]:
-        """How many rows and columns beyond a part of a map its smoothed values depend on."""
+        """The number of rows and columns beyond a part of a map that its smoothed values depend on."""
         across, down = self.smooth or (0.0, 0.0)
         return int(TRUNCATE * down + 0.5), int(TRUNCATE * across + 0.5)
 
@@ -64,7 +66,8 @@ class Decision:
         if self.threshold is None:
             raise InvalidInputError(
                 "There is no threshold to find targets by. Choose one with bimichi.metrics.choose_threshold or in "
-                "training (--decision), or pass one (--threshold)."
+                "training (--decision), or pass one (--threshold).",
+                code="threshold-missing",
             )
         return np.asarray(fused >= self.threshold)
 
@@ -76,8 +79,12 @@ class Decision:
     def unpack(cls, header: Any) -> Self:
         """Return the decision in a model file; the inverse of `pack`."""
         if not isinstance(header, dict):
-            raise InvalidInputError(f"its decision must have a threshold and other fields, got {header!r}.")
-        return cls(**{one.name: header[one.name] for one in fields(cls) if one.name in header})
+            raise InvalidInputError(
+                f"its decision must have a threshold and other fields, got {header!r}.",
+                code="model-decision",
+                value=header,
+            )
+        return cls(**{field.name: header[field.name] for field in fields(cls) if field.name in header})
 
 
 def smooth_map(fused: NDArray[Any], widths: tuple[float, float]) -> NDArray[Any]:
@@ -90,20 +97,22 @@ def smooth_map(fused: NDArray[Any], widths: tuple[float, float]) -> NDArray[Any]
 
     array = np.asarray(fused)
     if array.ndim != 2 or array.dtype.kind != "f":
-        raise InvalidInputError(f"A map of floats, (height, width), is needed, got {array.dtype} {array.shape}.")
+        raise InvalidInputError(
+            f"A map of floats, (height, width), is needed, got {array.dtype} {array.shape}.", code="map-shape"
+        )
     across, down = check_widths(widths)
-    known = ~np.isnan(array)
+    valid = ~np.isnan(array)
 
     def filtered(plane: NDArray[Any]) -> NDArray[Any]:
         options = {"mode": "constant", "truncate": TRUNCATE, "output": np.float64}
         return np.asarray(gaussian_filter(plane, (down, across), **options))
 
-    weight = filtered(known.astype(np.float64))
-    total = filtered(np.where(known, array, 0.0))
+    weight = filtered(valid.astype(np.float64))
+    total = filtered(np.where(valid, array, 0.0))
     smoothed = np.full(array.shape, np.nan)
-    np.divide(total, weight, out=smoothed, where=known)
-    if known.any():  # a mean lies between the extremes; rounding must not take it beyond
-        np.clip(smoothed, array[known].min(), array[known].max(), out=smoothed)
+    np.divide(total, weight, out=smoothed, where=valid)
+    if valid.any():  # a mean lies between the extremes; rounding must not take it beyond
+        np.clip(smoothed, array[valid].min(), array[valid].max(), out=smoothed)
     return smoothed.astype(array.dtype, copy=False)
 
 
@@ -111,5 +120,10 @@ def check_widths(widths: Any) -> tuple[float, float]:
     """Return two widths of a Gaussian, not negative."""
     pair = list(widths) if isinstance(widths, Sequence | np.ndarray) and not isinstance(widths, str) else []
     if len(pair) != 2 or not all(is_number(width) and 0 <= width < np.inf for width in pair):
-        raise InvalidInputError(f"smooth must be two widths in pixels, across and down, not negative, got {widths!r}.")
+        raise InvalidInputError(
+            f"smooth must be two widths in pixels, across and down, not negative, got {widths!r}.",
+            code="smooth-widths",
+            argument="smooth",
+            value=widths,
+        )
     return float(pair[0]), float(pair[1])

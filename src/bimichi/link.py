@@ -1,6 +1,5 @@
 """`Link`: from the output of a rule to the probability of a target; base rates, and how reliable probabilities are."""
 
-import warnings
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Self
 
@@ -10,7 +9,7 @@ from scipy.special import expit, logit
 
 from bimichi._checks import check_integer, check_number
 from bimichi._types import Flags, Floats, Ints
-from bimichi.errors import InvalidInputError
+from bimichi.errors import InvalidInputError, warn
 
 BINS = 100
 """Into so many bins of equal width, from -1 to 1, outputs are counted."""
@@ -110,41 +109,47 @@ class Link:
         upward : bool, default=False
             Whether the share may be larger than in training.
         """
-        known = np.asarray(output, dtype=np.float64).ravel()
-        known = known[np.isfinite(known)]
-        if not known.size:
-            raise InvalidInputError("output has no finite value to estimate the share of targets from.")
+        outputs = np.asarray(output, dtype=np.float64).ravel()
+        outputs = outputs[np.isfinite(outputs)]
+        if not outputs.size:
+            raise InvalidInputError(
+                "output has no finite value to estimate the share of targets from.",
+                code="no-complete-instance",
+                argument="output",
+            )
         if not self.slope:  # all are equally likely, whatever their outputs
             return self
-        rate = estimate_base_rate(self.log_odds(known), self._known_rate())
+        rate = estimate_base_rate(self.log_odds(outputs), self._known_rate())
         rate = rate if upward else min(rate, self._known_rate())
-        chance = 1.36 / np.sqrt(known.size)  # the distance that one sample in twenty exceeds
-        distance, most = self.departure(known, rate), max(DEPARTURE, self.variety or 0.0) + chance
+        chance = 1.36 / np.sqrt(outputs.size)  # the distance that one sample in twenty exceeds
+        distance, most = self.departure(outputs, rate), max(DEPARTURE, self.variety or 0.0) + chance
         if self.outputs is None or distance is None or distance <= most:
             return self.shifted(rate)
         from bimichi.prior_shift import align  # imports scipy.optimize, without which a rule is loaded and applied
 
         others, targets = map(np.asarray, self.outputs)
-        found = align(known, others, targets, self._known_rate())
-        left = self.departure(known * found.gain + found.offset, found.share)
+        shift = align(outputs, others, targets, self._known_rate())
+        left = self.departure(outputs * shift.gain + shift.offset, shift.share)
         said = f"Outputs are distributed unlike those in training (distance {distance:.2f}; up to {most:.2f} is usual)"
         remedy = "give the share if you know it: base_rate (--base-rate)."
-        if left is None or left > most or (found.share > self._known_rate() and not upward):
+        if left is None or left > most or (shift.share > self._known_rate() and not upward):
             within = "" if upward else " that is not above that in training (upward=True allows more)"
-            warnings.warn(
+            warn(
                 f"{said}, and no gain, offset and share of targets{within} explain that. The share is left at "
                 f"{self.base_rate:.3g}, as in training. Scale the sources alike, leave out (as NaN) what training left "
                 f"out, or {remedy}",
+                code="shift-unexplained",
                 stacklevel=3,
             )
             return self
-        share = max(found.share, 0.5 / known.size)
-        warnings.warn(
-            f"{said}. A gain of {found.gain:.2f} and an offset of {found.offset:+.3f} explain that, and are removed; "
+        share = max(shift.share, 0.5 / outputs.size)
+        warn(
+            f"{said}. A gain of {shift.gain:.2f} and an offset of {shift.offset:+.3f} explain that, and are removed; "
             f"the share of targets is then {share:.2g}. To be sure, {remedy}",
+            code="shift-corrected",
             stacklevel=3,
         )
-        line = Link(self.slope * found.gain, self.offset + self.slope * found.offset, self.base_rate)
+        line = Link(self.slope * shift.gain, self.offset + self.slope * shift.offset, self.base_rate)
         return line.shifted(share)
 
     def departure(self, output: Floats, base_rate: float) -> float | None:
@@ -160,24 +165,24 @@ class Link:
         if self.base_rate is None:
             raise InvalidInputError(
                 "The link does not know the share of targets in training, from which to shift. Give it: "
-                "rule.linked(slope, offset, base_rate)."
+                "rule.linked(slope, offset, base_rate).",
+                code="base-rate-unknown",
             )
         return self.base_rate
 
     def pack(self) -> dict[str, Any]:
         """Return the header field of a model file."""
-        known: dict[str, Any] = {"slope": self.slope, "offset": self.offset, "base_rate": self.base_rate}
-        if self.outputs is not None:
-            known["outputs"] = [list(shares) for shares in self.outputs]
-        return known if self.variety is None else known | {"variety": self.variety}
+        outputs = None if self.outputs is None else [list(shares) for shares in self.outputs]
+        return vars(self) | {"outputs": outputs}
 
     @classmethod
     def unpack(cls, header: Any) -> Self:
         """Return the link in a model file; the inverse of `pack`."""
         if not isinstance(header, dict):
-            raise InvalidInputError(f"its link must have a slope and an offset, got {header!r}.")
-        known = (header.get(name) for name in ("base_rate", "outputs", "variety"))
-        return cls(header["slope"], header["offset"], *known)
+            raise InvalidInputError(
+                f"its link must have a slope and an offset, got {header!r}.", code="model-link", value=header
+            )
+        return cls(*(header[name] for name in ("slope", "offset", "base_rate", "outputs", "variety")))
 
 
 def count_outputs(output: Floats, weights: Floats | None = None) -> Floats:
@@ -189,8 +194,8 @@ def count_outputs(output: Floats, weights: Floats | None = None) -> Floats:
 def mixture_distance(counts: Floats, share: float, others: Floats, targets: Floats) -> float:
     """Return the Kolmogorov-Smirnov distance, at the edges of bins, of counts to a mixture of two distributions."""
     sums = [np.cumsum(side) for side in (others, targets, counts)]
-    first, second, found = (side / side[-1] for side in sums)
-    return min(1.0, float(np.abs(found - (1 - share) * first - share * second).max()))  # above 1 by rounding alone
+    first, second, observed = (side / side[-1] for side in sums)
+    return min(1.0, float(np.abs(observed - (1 - share) * first - share * second).max()))  # above 1 by rounding alone
 
 
 def _check_outputs(outputs: Any) -> tuple[tuple[float, ...], tuple[float, ...]]:
@@ -201,15 +206,17 @@ def _check_outputs(outputs: Any) -> tuple[tuple[float, ...], tuple[float, ...]]:
     for shares in (others, targets):
         if len(shares) != BINS or not all(share >= 0 for share in shares) or abs(sum(shares) - 1) > 1e-6:
             raise InvalidInputError(
-                f"outputs must be two lists of {BINS} shares, each adding up to 1, got {str(outputs)[:80]}."
+                f"outputs must be two lists of {BINS} shares, each adding up to 1, got {str(outputs)[:80]}.",
+                code="link-outputs",
+                argument="outputs",
             )
     return others, targets
 
 
 def probability_of(log_odds: Any) -> Any:
     """Return 1 / (1 + exp(-log_odds)) without overflow, for numbers, arrays, and those of xarray."""
-    found = expit(log_odds)
-    return float(found) if isinstance(log_odds, float) else found
+    probability = expit(log_odds)
+    return float(probability) if isinstance(log_odds, float) else probability
 
 
 def estimate_base_rate(log_odds: ArrayLike, base_rate: float) -> float:
@@ -237,18 +244,22 @@ def estimate_base_rate(log_odds: ArrayLike, base_rate: float) -> float:
     .. [1] M. Saerens, P. Latinne and C. Decaestecker, "Adjusting the outputs of a classifier to new a priori
        probabilities: a simple procedure", Neural Computation 14 (1), 2002.
     """
-    known = np.asarray(log_odds, dtype=np.float64).ravel()
-    known = known[~np.isnan(known)]
-    if not known.size:
-        raise InvalidInputError("log_odds has no value without NaN to estimate a base rate from.")
+    odds = np.asarray(log_odds, dtype=np.float64).ravel()
+    odds = odds[~np.isnan(odds)]
+    if not odds.size:
+        raise InvalidInputError(
+            "log_odds has no value without NaN to estimate a base rate from.",
+            code="no-complete-instance",
+            argument="log_odds",
+        )
     from scipy.optimize import brentq  # not at the top: a rule is loaded and applied without it
 
     start = float(logit(check_number(base_rate, "base_rate", 0.0, 1.0, exclusive=True)))
-    least = 0.5 / max(known.size, 2)
+    least = 0.5 / max(odds.size, 2)
 
     def excess(shift: float) -> float:
-        """By how much the mean probability exceeds the share that it was computed with."""
-        return float(expit(known + shift).mean() - expit(start + shift))
+        """Return by how much the mean probability exceeds the share that it was computed with."""
+        return float(expit(odds + shift).mean() - expit(start + shift))
 
     low, high = (float(logit(end)) - start for end in (least, 1 - least))
     if excess(low) <= 0:

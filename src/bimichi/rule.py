@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from bimichi import _html
 from bimichi._checks import check_choice, is_xarray
-from bimichi._tables import element
 from bimichi._types import Floats, Ints
 from bimichi.decision import Decision
 from bimichi.errors import InvalidInputError
@@ -23,7 +22,7 @@ from bimichi.measures.additive import AdditiveBiCapacity
 from bimichi.measures.base import Measure
 from bimichi.measures.bicapacity import BiCapacity
 from bimichi.measures.capacity import Capacity
-from bimichi.record import OLD_KIND, SourceInput, TrainingRecord, updated_header
+from bimichi.record import SourceInput, TrainingRecord
 
 Output = Literal["integral", "magnitude"]
 
@@ -32,9 +31,6 @@ SCALES = ("minmax", "maxabs")
 
 KIND = "FusionRule"
 SHOWN = 30  # values of a large measure that a notebook lists
-VERSION = 4
-LATER_FIELDS = ("inputs", "decision", "link")
-"""Optional fields of version 4; a file without any of them is written as version 3, which older readers accept."""
 MEASURES: dict[str, type[Measure]] = {kind.kind: kind for kind in (BiCapacity, Capacity, AdditiveBiCapacity)}
 
 
@@ -91,33 +87,68 @@ class FusionRule:
 
     def __post_init__(self) -> None:
         if not isinstance(self.measure, Measure):
-            raise InvalidInputError(f"measure must be a Measure, got {type(self.measure).__name__}.")
+            raise InvalidInputError(
+                f"measure must be a Measure, got {type(self.measure).__name__}.",
+                code="measure-kind",
+                argument="measure",
+                value=type(self.measure).__name__,
+            )
         m = self.measure.n_sources
-        for what, default in (("centre", 0.0), ("factor", 1.0), ("polarity", 1.0)):
-            given = getattr(self, what)
-            array = np.full(m, default) if given is None else np.array(given, dtype=np.float64)
+        for name, default in (("centre", 0.0), ("factor", 1.0), ("polarity", 1.0)):
+            numbers = getattr(self, name)
+            array = np.full(m, default) if numbers is None else np.array(numbers, dtype=np.float64)
             if array.shape != (m,) or not np.isfinite(array).all():
-                raise InvalidInputError(f"{what} must be {m} finite numbers, one per source, got {given!r}.")
+                raise InvalidInputError(
+                    f"{name} must be {m} finite numbers, one per source, got {numbers!r}.",
+                    code="numbers-per-source",
+                    argument=name,
+                    value=numbers,
+                )
             array.setflags(write=False)
-            object.__setattr__(self, what, array)
+            object.__setattr__(self, name, array)
         if not np.isin(self.polarity, (-1.0, 1.0)).all():
-            raise InvalidInputError(f"polarity must be +1 or -1 for each source, got {self.polarity.tolist()}.")
+            raise InvalidInputError(
+                f"polarity must be +1 or -1 for each source, got {self.polarity.tolist()}.",
+                code="polarity",
+                argument="polarity",
+            )
         check_choice(self.scale, "scale", (None, *SCALES))
         check_choice(self.output, "output", ("integral", "magnitude"))
         object.__setattr__(self, "low", self.measure.low if self.low is None else float(self.low))
         if self.recipes is not None:
-            named = isinstance(self.recipes, list | tuple) and all(isinstance(one, str) and one for one in self.recipes)
+            listed = isinstance(self.recipes, list | tuple)
+            named = listed and all(isinstance(name, str) and name for name in self.recipes)
             if not named or len(self.recipes) != m:
-                raise InvalidInputError(f"recipes must be {m} names, one per source, got {self.recipes!r}.")
+                raise InvalidInputError(
+                    f"recipes must be {m} names, one per source, got {self.recipes!r}.",
+                    code="recipes-number",
+                    argument="recipes",
+                    value=self.recipes,
+                )
             object.__setattr__(self, "recipes", tuple(self.recipes))
         if self.inputs is not None:
             object.__setattr__(self, "inputs", tuple(self.inputs))
-            if len(self.inputs) != m or not all(isinstance(one, SourceInput) for one in self.inputs):
-                raise InvalidInputError(f"inputs must be {m} SourceInput, one per source, got {self.inputs!r}.")
+            if len(self.inputs) != m or not all(isinstance(source, SourceInput) for source in self.inputs):
+                raise InvalidInputError(
+                    f"inputs must be {m} SourceInput, one per source, got {self.inputs!r}.",
+                    code="inputs-number",
+                    argument="inputs",
+                    value=self.inputs,
+                )
         if self.decision is not None and not isinstance(self.decision, Decision):
-            raise InvalidInputError(f"decision must be a Decision, such as Decision(0.5), got {self.decision!r}.")
+            raise InvalidInputError(
+                f"decision must be a Decision, such as Decision(0.5), got {self.decision!r}.",
+                code="decision-kind",
+                argument="decision",
+                value=self.decision,
+            )
         if self.link is not None and not isinstance(self.link, Link):
-            raise InvalidInputError(f"link must be a Link, such as Link(slope=2, offset=-1), got {self.link!r}.")
+            raise InvalidInputError(
+                f"link must be a Link, such as Link(slope=2, offset=-1), got {self.link!r}.",
+                code="link-kind",
+                argument="link",
+                value=self.link,
+            )
 
     @property
     def source_names(self) -> tuple[str, ...]:
@@ -142,7 +173,7 @@ class FusionRule:
 
     @property
     def usage(self) -> Mapping[str, Ints]:
-        """How training used each value of the measure; empty if unknown."""
+        """Counts of how training used each value of the measure; empty if unknown."""
         return {} if self.training is None else self.training.usage
 
     @property
@@ -234,7 +265,9 @@ class FusionRule:
         estimated together.
         """
         if (X is None) == (base_rate is None):
-            raise InvalidInputError("Give shifted either X, to estimate the share of targets from, or base_rate.")
+            raise InvalidInputError(
+                "Give shifted either X, to estimate the share of targets from, or base_rate.", code="shift-by"
+            )
         if self.link is None:
             raise _no_link()
         if base_rate is not None:
@@ -257,25 +290,25 @@ class FusionRule:
         return _html.view(title, *self._html_parts())
 
     def _html_parts(self) -> list[str]:
-        """What a notebook shows: how it was learned, how sources enter, and the measure, used values bold."""
+        """Return what a notebook shows: how it was learned, how sources enter, and the measure, used values bold."""
         record, link, touched = self.training, self.link, self.usage.get("touched")
-        known: dict[str, Any] = {}
+        facts: dict[str, Any] = {}
         if record is not None:
-            known["learned by"] = " ".join(
+            facts["learned by"] = " ".join(
                 filter(None, [record.method, f"({record.objective})" if record.objective else ""])
             )
-            known["J"] = f"{record.objective_value:.6g}, {record.status}" if record.status else None
-            known["proof"] = record.proof
-            known["instances"] = None if self.n_instances is None else f"{self.n_instances:,}"
-        known["inverted"] = ", ".join(self.inverted)
-        known["scale"] = self.scale
-        known["recipes"] = ", ".join(self.recipes or ())
-        known["output"] = "{} in [{:g}, {:g}]".format("probability" if link else self.output, *self.output_range)
-        known["threshold"] = None if self.decision is None else f"{self.decision.threshold:.3g}"
+            facts["J"] = f"{record.objective_value:.6g}, {record.ending}" if record.status else None
+            facts["proof"] = record.proof
+            facts["instances"] = None if self.n_instances is None else f"{self.n_instances:,}"
+        facts["inverted"] = ", ".join(self.inverted)
+        facts["scale"] = self.scale
+        facts["recipes"] = ", ".join(self.recipes or ())
+        facts["output"] = "{} in [{:g}, {:g}]".format("probability" if link else self.output, *self.output_range)
+        facts["threshold"] = None if self.decision is None else f"{self.decision.threshold:.3g}"
         table = self.measure.overview(
             np.zeros(len(self.measure.values), np.int64) if touched is None else touched, SHOWN
         )
-        parts = [_html.facts(known), element("p", self.measure.describe())]
+        parts: list[str] = [_html.facts(facts), _html.paragraph(self.measure.describe())]
         return parts + ([_html.table(table)] if table.rows else [])
 
     def save(self, path: str | PathLike[str]) -> None:
@@ -283,34 +316,31 @@ class FusionRule:
         header, arrays = self.measure.pack()
         header |= {"measure": self.measure.kind, "scale": self.scale, "output": self.output, "low": self.low}
         header["recipes"] = None if self.recipes is None else list(self.recipes)
-        if self.inputs is not None:
-            header["inputs"] = [asdict(one) for one in self.inputs]
-        arrays |= {"centre": self.centre, "factor": self.factor, "polarity": self.polarity}
-        if self.training is not None:
-            header["training"], more = self.training.pack()
-            arrays |= more
-        header |= {name: part.pack() for name in ("decision", "link") if (part := getattr(self, name)) is not None}
-        version = VERSION if any(name in header for name in LATER_FIELDS) else 3
-        files.write_model(path, KIND, header, arrays, version)
+        header["inputs"] = None if self.inputs is None else [asdict(source) for source in self.inputs]
+        header["decision"] = None if self.decision is None else self.decision.pack()
+        header["link"] = None if self.link is None else self.link.pack()
+        header["training"], more = (None, {}) if self.training is None else self.training.pack()
+        arrays |= {"centre": self.centre, "factor": self.factor, "polarity": self.polarity} | more
+        files.write_model(path, KIND, header, arrays)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
-        """Read a rule, or a `BiMIChI` of an earlier format; errors as in `Measure.load`."""
-        header, arrays = files.read_model(path, KIND, OLD_KIND)
-        with files.reading(path, header["kind"]):
-            if header["kind"] == OLD_KIND:
-                header = updated_header(header)
+        """Read a rule; errors as in `Measure.load`."""
+        header, arrays = files.read_model(path, KIND)
+        with files.reading(path, KIND):
             measure = MEASURES[header["measure"]].unpack(header, arrays)
-            record = header.get("training")
-            given: dict[str, Any] = {name: arrays[name] for name in ("centre", "factor", "polarity")}
-            given |= {name: header[name] for name in ("scale", "output", "low")}
-            training = None if record is None else TrainingRecord.unpack(record, arrays, len(measure.values))
-            listed = header.get("inputs")
-            inputs = None if listed is None else tuple(SourceInput(**one) for one in listed)
-            given |= {"recipes": header.get("recipes"), "inputs": inputs}
-            for name, kind in (("decision", Decision), ("link", Link)):
-                given[name] = None if header.get(name) is None else kind.unpack(header[name])
-            return cls(measure, **given, training=training)
+            parts = {name: header[name] for name in ("scale", "output", "low", "recipes")}
+            parts |= {name: arrays[name] for name in ("centre", "factor", "polarity")}
+            parts |= {name: header[name] for name in ("inputs", "decision", "link", "training")}
+            if parts["inputs"] is not None:
+                parts["inputs"] = tuple(SourceInput(**fields) for fields in parts["inputs"])
+            if parts["decision"] is not None:
+                parts["decision"] = Decision.unpack(parts["decision"])
+            if parts["link"] is not None:
+                parts["link"] = Link.unpack(parts["link"])
+            if parts["training"] is not None:
+                parts["training"] = TrainingRecord.unpack(parts["training"], arrays, measure)
+            return cls(measure, **parts)
 
     def _planes(self, X: Any) -> list[NDArray[Any]]:
         if is_xarray(X):
@@ -320,7 +350,8 @@ class FusionRule:
             if list(map(str, X.columns)) != expected:
                 raise InvalidInputError(
                     f"The columns of X are {', '.join(map(str, X.columns))}, but those of the training data were "
-                    f"{', '.join(expected)}. Select them with X[[...]], in this order."
+                    f"{', '.join(expected)}. Select them with X[[...]], in this order.",
+                    code="sources-differ",
                 )
             X = X.to_numpy()
         return split_planes(X, self.n_sources)[1]
@@ -345,42 +376,46 @@ def scaled_planes(
     planes: Iterable[NDArray[Any]], centre: Floats, factor: Floats, low: float | None
 ) -> list[NDArray[Any]]:
     """Return ``(plane - centre) * factor``, clipped to [low, 1] unless `low` is None; what stays is not copied."""
-    done = []
+    entered = []
     for plane, middle, times in zip(planes, centre, factor, strict=True):
         if middle == 0 and abs(times) == 1 and low is None:
-            done.append(plane if times > 0 else -plane.astype(np.result_type(plane, np.float32), copy=False))
+            entered.append(plane if times > 0 else -plane.astype(np.result_type(plane, np.float32), copy=False))
             continue
         kind = plane.dtype if plane.dtype.kind == "f" else np.dtype(np.float64)
         scaled = np.asarray((plane - kind.type(middle)) * kind.type(times))
-        done.append(scaled if low is None else np.clip(scaled, low, 1, out=scaled))
-    return done
+        entered.append(scaled if low is None else np.clip(scaled, low, 1, out=scaled))
+    return entered
 
 
-def as_rule(what: Any) -> FusionRule:
+def as_rule(model: Any) -> FusionRule:
     """Return a rule as it is, that of a fitted model, or the plain rule of a measure.
 
     Parameters
     ----------
-    what : FusionRule, Measure, or a fitted estimator (anything with ``rule_``)
+    model : FusionRule, Measure, or a fitted estimator (anything with ``rule_``)
         Where the rule comes from.
     """
-    if isinstance(what, Measure):
-        return FusionRule(what)
-    found = getattr(what, "rule_", what)
-    if isinstance(found, FusionRule):
-        return found
-    if hasattr(what, "fit") and not isinstance(what, type):
+    if isinstance(model, Measure):
+        return FusionRule(model)
+    rule = getattr(model, "rule_", model)
+    if isinstance(rule, FusionRule):
+        return rule
+    if hasattr(model, "fit") and not isinstance(model, type):
         raise InvalidInputError(
-            f"This {type(what).__name__} is not fitted, or learns no measure: it has no rule_. Call fit first."
+            f"This {type(model).__name__} is not fitted, or learns no measure: it has no rule_. Call fit first.",
+            code="not-fitted",
         )
     raise InvalidInputError(
         "A FusionRule, a fitted model with a measure, a BiCapacity, a Capacity or an AdditiveBiCapacity is needed, got "
-        f"{type(what).__name__}."
+        f"{type(model).__name__}.",
+        code="rule-kind",
+        value=model,
     )
 
 
 def _no_link() -> InvalidInputError:
     return InvalidInputError(
         "This rule has no link, so that its output is no probability. Learn with objective='logistic', or set a link "
-        "with rule.linked(slope, offset)."
+        "with rule.linked(slope, offset).",
+        code="link-missing",
     )

@@ -34,7 +34,7 @@ def test_control_characters_are_escaped():
 class TestTerminal:
     def test_no_escape_of_a_file_reaches_it(self, trained):
         path = edited(
-            "evil.json", status="ok\x1b]0;title\x07\x1b[2J", objective=":cat: [bold]x[/]", solver="\u202esrever"
+            "evil.json", method="ok\x1b]0;title\x07\x1b[2J", objective=":cat: [bold]x[/]", solver="\u202esrever"
         )
         shown = run("show", path).output
         assert "\x1b" not in shown

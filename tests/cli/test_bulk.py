@@ -113,10 +113,10 @@ def of_floats():
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
-        (damaged, "Scene 's2': Cannot read greys/s2.png"),
-        (small, "thermals/s2.png has 60 x 40 pixels, not georeferenced greys/s2.png has 60 x 39 pixels"),
+        (damaged, "[image-damaged]"),
+        (small, "[grids-differ]"),
         (beyond, "(Scene 's2'.)"),
-        (of_floats, "Scene 's2' has integers where scene 's0' has floats, or the other way round"),
+        (of_floats, "[types-differ]"),
     ],
 )
 def test_a_bad_scene_is_named_and_no_model_written(many, spoil, message):
@@ -129,8 +129,7 @@ def test_a_bad_scene_is_named_and_no_model_written(many, spoil, message):
 def test_scenes_all_of_one_class_are_counted(many):
     Path("all.csv").write_text("image,x,y,w,h\n")
     message = " ".join(run(*TRAIN, "-o", "model.json", code=1).stderr.split())
-    assert ", 0 are positive, " in message
-    assert "learning needs at least one of each class" in message
+    assert "[targets-missing]" in message
 
 
 def test_a_scene_whose_bags_are_all_left_out_counts_for_nothing(many):
@@ -221,7 +220,7 @@ def test_a_full_disk_is_reported_and_damages_nothing(frames):
     failed = program("fuse", "model.json", "thermal", "grey", "-o", "fused", script=FULL)
     assert failed.returncode == 1
     assert "0 fused, 0 existed already, 4 failed" in failed.stderr
-    assert "Cannot write fused/3.tif: File too large" in failed.stderr
+    assert "[output-unwritable]" in failed.stderr
     assert "Traceback" not in failed.stderr
     assert [path.name for path in Path("fused").glob("*") if path.name != "run.json"] == ["0.tif"]
     assert Path("fused/0.tif").read_text() == "what was there before"
@@ -239,7 +238,7 @@ def test_rasters_keep_their_place(trained):
         assert file.transform == PLACE
         np.testing.assert_allclose(file.read(1, masked=True).filled(np.nan), expected, atol=1e-6)
     failed = run("fuse", "model.json", "other/grey.tif", "other/thermal.tif", "-o", "f.tif", "--png", code=1)
-    assert "leave out --png" in failed.stderr
+    assert "[geotiff-only]" in failed.stderr
     write_raster("bands.tif", *images(1).values())
     run("fuse", "model.json", "bands.tif", "--names", "thermal,grey", "-o", "bands-fused.tif")
     with rasterio.open("bands-fused.tif") as file:
@@ -296,4 +295,4 @@ def test_rasters_and_recipes(trained):
     np.testing.assert_array_equal(read_image("f.tif"), expected)
     write_raster("other/grey.tif", images(1)["grey"].astype(np.uint16) * 257)
     run("fuse", "e.json", *files, "-o", "f.tif")  # which ranks values, whatever their type
-    assert "trained on uint8" in run("fuse", "model.json", *files, "-o", "f.tif", code=1).stderr
+    assert "[type-of-training]" in run("fuse", "model.json", *files, "-o", "f.tif", code=1).stderr

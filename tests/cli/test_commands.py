@@ -98,7 +98,7 @@ def test_compare_writes_every_kind_of_table(here):
 
 def test_compare_prints_a_table_of_some_methods(here):
     command = ["compare", "thermal.png", "grey.png", "--labels", "mask.png", "--truth", "mask.png", "--superpixels", 20]
-    assert "no method 'best'" in run(*command, "--methods", "mean,best", code=1).stderr
+    assert "[method-unknown]" in run(*command, "--methods", "mean,best", code=1).stderr
     command += ["--methods", "mean, Bi-MIChI (mean)"]
     shown = run(*command).stdout
     assert "Bi-MIChI (mean)" in shown

@@ -46,10 +46,10 @@ def test_options_replace_those_of_the_model(trained):
     assert np.abs(read_image("fused.tif") - smoothed).max() > 0.01
     for options, code, message in (
         (("--detections", "found.shp", "--threshold", 0), 1, ".geojson"),
-        (("--detections", "found.geojson", "--threshold", 0), 1, "not georeferenced"),
+        (("--detections", "found.geojson", "--threshold", 0), 1, "[detections-not-georeferenced]"),
         (("--smooth", "wide"), 2, "width in pixels"),
         (("--smooth", "1,2,3"), 2, "width in pixels"),
-        (("--detections", "other/grey.png", "--threshold", 0), 1, "must end in"),
+        (("--detections", "other/grey.png", "--threshold", 0), 1, "[output-suffix]"),
     ):
         assert message in run(*FUSE, *options, code=code).stderr
     picture = ("fuse", "model.json", "other/thermal.png", "other/grey.png", "-o", "fused.png", "--detections", "a.csv")

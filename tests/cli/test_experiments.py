@@ -70,7 +70,7 @@ def test_reproduce_um(tmp_path):
     assert record["command"] == "reproduce um"
     assert record["outputs"] == data["files"]
     (tmp_path / "file").write_text("")
-    assert "Cannot write to the folder" in run("reproduce", "um", "-o", tmp_path / "file", code=1).stderr
+    assert "[folder-unwritable]" in run("reproduce", "um", "-o", tmp_path / "file", code=1).stderr
 
 
 @pytest.mark.slow
@@ -85,7 +85,7 @@ def test_reproduce_pedestrian_on_scenes_of_msrs(road_scenes, tmp_path, quick):
         str(road_scenes / f"{k}/0000{n}N.png") for k in ("vi", "ir", "label") for n in (0, 1)
     )
     assert (
-        "shows no people"
+        "[scene-without-people]"
         in run("reproduce", "pedestrian", "--msrs", road_scenes, "--scene", "00003N", "-o", tmp_path, code=1).stderr
     )
 
@@ -131,13 +131,13 @@ def test_study_command(road_scenes, tmp_path, few_rows):
     assert "read 1/3: " in result.stderr
     assert {"results.json", "results.md", "run.json"} < {path.name for path in tmp_path.iterdir()}
     assert len(json.loads((tmp_path / "run.json").read_text())["inputs"]) == 9
-    assert "holds results already" in run("study", *options, code=1).stderr
+    assert "[study-exists]" in run("study", *options, code=1).stderr
     again = run("study", *options, "--resume", "--json")
     assert [row["name"] for row in json.loads(again.stdout)["rows"]] == few_rows
     assert again.stderr.count("done before") == len(few_rows)
     (road_scenes / "elsewhere").symlink_to(road_scenes, target_is_directory=True)
     other = ["--msrs", road_scenes / "elsewhere", *options[2:], "--resume"]
-    assert "holds a study with another way of making scenes" in run("study", *other, code=1).stderr
+    assert "[study-differs]" in run("study", *other, code=1).stderr
     assert "--street" in run("study", "-o", tmp_path / "other", code=2).stderr
 
 

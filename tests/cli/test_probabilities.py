@@ -51,8 +51,8 @@ def test_a_batch_is_shifted_as_one(logistic):
 def test_a_share_that_is_known_is_used(logistic):
     run(*FUSE, "--base-rate", 0.01)
     np.testing.assert_allclose(read_image("fused.tif"), logistic.shifted(base_rate=0.01).fuse(planes()), atol=1e-6)
-    assert "base_rate must be" in run(*FUSE, "--base-rate", 1.5, code=1).stderr
-    assert "choose one" in run(*FUSE, "--base-rate", 0.01, "--prior-shift", code=1).stderr
+    assert "[number-range]" in run(*FUSE, "--base-rate", 1.5, code=1).stderr
+    assert "[base-rate-twice]" in run(*FUSE, "--base-rate", 0.01, "--prior-shift", code=1).stderr
 
 
 @pytest.mark.filterwarnings("default")
@@ -60,14 +60,14 @@ def test_a_scene_unlike_the_training_is_fused_with_a_warning(logistic):
     write_image("bright.png", np.maximum(images(1)["thermal"], 250))
     bright = ("fuse", "model.json", "bright.png", "bright.png", "--names", "thermal,grey", "-o", "b.tif")
     done = run(*bright, "--prior-shift")
-    assert "left at" in done.stderr
+    assert "[shift-unexplained]" in done.stderr
     assert "--base-rate" in done.stderr.replace("\n", " ")
 
 
 def test_models_without_probabilities_cannot_be_shifted(trained):
     for flag in ("--prior-shift", "--prior-shift-batch"):
-        assert "gives none" in run(*FUSE, flag, code=1).stderr
-    assert "has no link" in run(*FUSE, "--base-rate", 0.01, code=1).stderr
+        assert "[shift-without-link]" in run(*FUSE, flag, code=1).stderr
+    assert "[link-missing]" in run(*FUSE, "--base-rate", 0.01, code=1).stderr
 
 
 def test_a_free_scale_is_learned_for_the_mean_alone(here):
@@ -76,4 +76,4 @@ def test_a_free_scale_is_learned_for_the_mean_alone(here):
     assert model.free_scale
     assert model.rule_.training.label_line[0] > 0
     refused = run(*TRAIN, "--objective", "bipolar", "--free-scale", code=1)
-    assert "free_scale=True is for objective='mean'" in refused.stderr
+    assert "[free-scale-objective]" in refused.stderr

@@ -82,20 +82,20 @@ def test_sources_are_needed_from_somewhere(here):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[train]\nobjectiv = 'mean'", "unknown key 'objectiv' in [train]. Did you mean 'objective'?"),
-        ("[trian]\nseed = 3", "unknown key 'trian'. Did you mean 'train'?"),
-        ("[labels]\nsuperpixel = 3", "unknown key 'superpixel' in [labels]. Did you mean 'superpixels'?"),
-        ("[labels]\nboxes = 3", "boxes in the project file must be a path"),
-        ("[train]\noutput = '/etc/passwd'", "sets output in [train], which only the command line may"),
-        ("[fuse]\nnames = 'a,b'", "unknown key 'names' in [fuse]"),
-        ("[train]\nlabels = 'mask.png'", "unknown key 'labels' in [train]"),
-        ("[show]\njson = true", "unknown key 'show'"),
+        ("[train]\nobjectiv = 'mean'", "[project-key]"),
+        ("[trian]\nseed = 3", "[project-key]"),
+        ("[labels]\nsuperpixel = 3", "[project-key]"),
+        ("[labels]\nboxes = 3", "[project-path]"),
+        ("[train]\noutput = '/etc/passwd'", "[project-option]"),
+        ("[fuse]\nnames = 'a,b'", "[project-key]"),
+        ("[train]\nlabels = 'mask.png'", "[project-key]"),
+        ("[show]\njson = true", "[project-key]"),
     ],
 )
 def test_slips_in_a_project_are_reported(here, text, message):
     Path("bimichi.toml").write_text(f"[[sources]]\npath = 'thermal.png'\n{text}\n")
     failed = run("fuse", "model.json", "--project", ".", "-o", "fused.tif", code=1)
-    if "must be a path" in message:
+    if "boxes" in text:
         failed = run("train", *PAPER, "--project", ".", "-o", "model.json", code=1)
     assert message in failed.stderr
 
@@ -120,7 +120,7 @@ def test_expressions_are_computed_in_training_and_kept_for_fusing(here):
     expected = rule.fuse([thermal / 255, (thermal - grey) / 255])
     assert np.allclose(read_image("fused.tif"), expected, atol=1e-6)
     run("report", "model.json", "thermal.png", "grey.png", "-o", "report.html")
-    assert "There is no band `thermal`" in run("fuse", "model.json", "grey.png", "-o", "x.tif", code=1).stderr
+    assert "[band-unknown]" in run("fuse", "model.json", "grey.png", "-o", "x.tif", code=1).stderr
 
 
 def test_init_finds_folders_masks_and_boxes_and_the_rest_works(many):
@@ -133,7 +133,7 @@ def test_init_finds_folders_masks_and_boxes_and_the_rest_works(many):
     assert project.names() == ["greys", "thermals"]
     assert project.labels == {"boxes": "all.csv", "truth": "masks"}
     assert "left out: notes.pdf, flat (6 files)" in said
-    assert "exists already; it is kept" in run("init", ".", code=1).stderr
+    assert "[project-exists]" in run("init", ".", code=1).stderr
     run("init", ".", "--force", "--quiet")
     found = json.loads(run("check", "--project", ".", "--superpixels", 40, "--json").stdout)
     assert [scene["targets"] for scene in found["scenes"]] == [1, 0, 1]
@@ -173,9 +173,9 @@ def test_init_gives_colour_a_recipe_and_finds_nothing_in_an_empty_folder(here):
     run("init", "c")
     assert read_project("c").recipes() == ["to_bipolar", "to_bipolar"]
     Path("empty").mkdir()
-    assert "Found no images" in run("init", "empty", code=1).stderr
+    assert "[images-missing]" in run("init", "empty", code=1).stderr
     assert not Path("empty/bimichi.toml").exists()
-    assert "not a folder" in run("init", "missing", code=1).stderr
+    assert "[not-folder]" in run("init", "missing", code=1).stderr
 
 
 def test_check_shows_sources_scenes_and_what_train_would_do(many):
@@ -202,7 +202,7 @@ def test_check_without_labels_of_colour_and_of_classes(here):
     write_image("colour.png", np.stack([images(0)["grey"]] * 3, axis=-1))
     done = run("check", "thermal.png", "colour.png", code=1)
     assert "Without labels nothing can be learned" in done.stdout
-    assert "'colour' has 3 bands" in done.stderr
+    assert "[bands-many]" in done.stderr
     classes = target_mask() * 1
     classes[30:, 30:] = 2
     write_image("classes.png", classes.astype(np.uint8))

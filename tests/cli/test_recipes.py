@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from program import PAPER, images, run
-from registries import restored
+from registries import unimported
 
 from bimichi import FusionRule
 from bimichi.io import read_image
@@ -20,7 +20,7 @@ FUSE = ("fuse", "model.json", "other/thermal.png", "other/grey.png", "-o", "fuse
 def own(here, monkeypatch):
     Path("mine.py").write_text("import numpy as np\ndef warm(image):\n    return np.asarray(image, float) / 255\n")
     monkeypatch.setattr(sys, "path", [*sys.path])
-    with restored(recipes._loaded):
+    with unimported():
         yield
     sys.modules.pop("mine", None)
 
@@ -37,7 +37,7 @@ def test_chains_are_kept_in_the_model_and_applied_again(here):
 
 
 def test_a_wrong_chain_is_a_wrong_option(here):
-    assert "no recipe 'soup'" in " ".join(run(*TRAIN, "--recipe", "soup|rarity", code=2).stderr.split())
+    assert "[recipe-unknown]" in " ".join(run(*TRAIN, "--recipe", "soup|rarity", code=2).stderr.split())
 
 
 def test_a_python_function_from_the_working_directory(own, here):

@@ -14,7 +14,7 @@ from program import ENVIRONMENT, HALF, PAPER, PROGRAM, SHAPE, images, program, r
 from bimichi import BiMIChI, FusionRule
 from bimichi.fuse import images as fusing
 from bimichi.io import read_image, write_image
-from bimichi.sources import SOURCE_RECIPES, gamma_correction, to_bipolar
+from bimichi.sources import equalize, gamma_correction, to_bipolar
 from bimichi.sources.recipes import AS_IS
 
 
@@ -36,14 +36,14 @@ def test_recipes_are_kept_and_applied_again(here):
     run("train", *PAPER, "thermal.png", "grey.png", *options, "--names", "heat,light", "-o", "model.json")
     assert FusionRule.load(Path("model.json")).recipes == ("gamma_correction", "equalize")
     run("fuse", "model.json", "other/grey.png", "other/thermal.png", "--names", "light,heat", "-o", "fused.tif")
-    planes = [gamma_correction(images(1)["thermal"]), SOURCE_RECIPES["equalize"](images(1)["grey"])]
+    planes = [gamma_correction(images(1)["thermal"]), equalize(images(1)["grey"])]
     np.testing.assert_array_equal(read_image("fused.tif"), BiMIChI.load("model.json").fuse(planes))
 
 
 def test_colour_counts_as_lightness_only_if_asked_for(here):
     write_image("colour.png", np.stack([images(0)["grey"]] * 3, axis=-1))
     command = ["train", *PAPER, "thermal.png", "colour.png", "--boxes", "boxes.csv", "-o", "model.json"]
-    assert "'colour' has 3 bands" in run(*command, code=1).stderr
+    assert "[bands-many]" in run(*command, code=1).stderr
     run(*command, "--recipe", "to_bipolar", "--superpixels", 40)
     run("fuse", "model.json", "thermal.png", "colour.png", "-o", "fused.tif")
 
@@ -176,7 +176,7 @@ def test_the_path_of_a_user(here):
     Path("wrong.csv").write_text("x,y\n1,2\n")
     failed = program(*train, "wrong.csv")
     assert (failed.returncode, failed.stdout) == (1, "")
-    assert "names its columns, each once" in failed.stderr
+    assert "[csv-header]" in failed.stderr
     assert "Traceback" not in failed.stderr
 
 

@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from refusals import refused
 from sklearn.metrics import roc_auc_score
 
 from bimichi import (
     BiMIChI,
     ChoquetQP,
     Comparison,
-    InvalidInputError,
     MaxFusion,
     MeanFusion,
     Scene,
@@ -205,11 +205,11 @@ def test_training_data_are_gathered_once_and_discarded():
 def test_bad_input():
     method = MeanFusion(bipolar_input=True)
     for scenes in ([], "x", [1]):
-        with pytest.raises(InvalidInputError, match="train must be a Scene or a sequence of at least one Scene"):
+        with refused("scenes-kind:train"):
             compare([method], scenes)
-    with pytest.raises(InvalidInputError, match="Test scene 's' has no truth"):
+    with refused("truth-missing", "'s'"):
         compare([method], scene(0), scene(1, "s", truth=None))
-    with pytest.raises(InvalidInputError, match="methods must be distinct"):
+    with refused("methods-distinct:methods"):
         compare([method, method], scene(0))
-    with pytest.raises(InvalidInputError, match="methods must be distinct"):
+    with refused("methods-distinct:methods"):
         compare([], scene(0))

@@ -4,11 +4,13 @@ import runpy
 from pathlib import Path
 
 import pytest
+from refusals import refused
+from registries import restored
 
-from bimichi import InvalidInputError, KNNFusion, paper_methods
+from bimichi import KNNFusion, paper_methods
 from bimichi.evaluate import register_method, registered_methods
 from bimichi.methods.base import Fusion
-from bimichi.methods.registry import _REGISTRY, candidates
+from bimichi.methods.registry import METHODS, candidates
 from bimichi.paper.figures import PEDESTRIAN
 
 
@@ -33,8 +35,12 @@ class Halved(Fusion):
 
 
 class TestRegistry:
-    def test_a_line_adds_a_row(self, monkeypatch):
-        monkeypatch.setattr("bimichi.methods.registry._REGISTRY", list(_REGISTRY))
+    @pytest.fixture
+    def registry(self):
+        with restored(METHODS):
+            yield
+
+    def test_a_line_adds_a_row(self, registry):
         before = list(paper_methods(["a", "b"]))
         register_method("halved", Halved)
         methods = paper_methods(["a", "b"])
@@ -53,9 +59,9 @@ class TestRegistry:
         assert entries["KNN"].make(["a"]).get_params().keys() == KNNFusion().get_params().keys()
 
     def test_refuses(self):
-        with pytest.raises(InvalidInputError, match="name is 'KNN', which KNNFusion has"):
+        with refused("method-taken:name", "'KNN'"):
             register_method("KNN", Halved)
-        with pytest.raises(InvalidInputError, match="estimator must be a subclass of Fusion, got <class 'dict'>"):
+        with refused("method-kind:estimator", "'dict'"):
             register_method("dict", dict)
 
 

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from refusals import refused
 from samples import SMALL
 
-from bimichi import InvalidInputError
 from bimichi.paper import split_scenes, street_scenes
 
 
@@ -43,15 +43,15 @@ def test_split_reads_no_more_than_it_takes(streets):
 @pytest.mark.parametrize(
     ("n_train", "n_test", "said"),
     [
-        (0, 1, "n_train must be"),
-        (1, True, "n_test must be"),
-        (4, 1, "5 scenes, but there are 4"),
-        (1, 3, "only 2 of 4"),
+        (0, 1, "whole-number:n_train"),
+        (1, True, "whole-number:n_test"),
+        (4, 1, "study-split"),
+        (1, 3, "study-split"),
     ],
 )
 def test_split_refuses(streets, n_train, n_test, said):
     scenes = [*streets[:2], *(replace(scene, truth=np.zeros(scene.shape, bool)) for scene in streets[2:])]
-    with pytest.raises(InvalidInputError, match=said):
+    with refused(said):
         split_scenes(scenes, n_train, n_test)
 
 

@@ -3,9 +3,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from refusals import refused
 
-from bimichi import BiCapacity, BiMIChI, Capacity, FusionRule, InvalidInputError
+from bimichi import BiCapacity, BiMIChI, Capacity, FusionRule
 from bimichi.explain import contributions, data_indices, identifiability, sentences, summary
+from bimichi.record import Status
 
 NAMES = ["thermal", "bright", "texture"]
 
@@ -169,9 +171,9 @@ def test_an_inverted_source_is_checked_with_the_data(sign, word, rng):
 
 def test_a_search_that_ended_early_is_reported(rng):
     rule = with_measure(BiCapacity.random(3, False, 0))
-    record = replace(rule.training, status="reached max_rounds", lower_bound=None)
+    record = replace(rule.training, status=Status.MAX_ROUNDS, lower_bound=None)
     fact = summary(replace(rule, training=record), rng.uniform(-1, 1, (9, 3))).facts[-1]
-    assert "did not converge (reached max_rounds)" in fact.sentence
+    assert f"did not converge ({record.ending})" in fact.sentence
     assert set(fact.numbers) == {"J", "rounds"}
 
 
@@ -181,7 +183,7 @@ def test_layouts_nan_and_bad_input(rng):
     image = rng.uniform(-1, 1, (20, 30, 3))
     image[0, 0, 0] = np.nan
     assert summary(model, image).sentences == summary(model, list(np.moveaxis(image, -1, 0)), n_jobs=1).sentences
-    with pytest.raises(InvalidInputError, match="This BiMIChI is not fitted"):
+    with refused("not-fitted"):
         summary(BiMIChI(), image)
 
 

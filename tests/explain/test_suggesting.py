@@ -4,10 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from refusals import refused
 
-from bimichi import BiMIChI, Decision, InvalidInputError, Scene
+from bimichi import BiMIChI, Decision, Scene
 from bimichi.explain import bootstrap, suggest, uncertainty
-from bimichi.explain.suggestions import blocks, boxes_of, peaks, shared, touch
+from bimichi.explain.suggestions import blocks, boxes_of, cover_same_place, peaks, touch
 
 SIDE = 10  # of the squares of which scenes consist
 SHAPE = (40, 60)
@@ -150,15 +151,15 @@ def test_no_kind_takes_all_places():
 def test_mistakes_are_named():
     scene, squares = draw("a", targets=[3, 8], seed=0)
     model = fit(labelled(scene, positive=[3, 8]))
-    with pytest.raises(InvalidInputError, match="regions must have one array for each of 2 scenes, got 1"):
+    with refused("arrays-per-scene:regions"):
         suggest(model, [scene, scene], regions=squares)
-    with pytest.raises(InvalidInputError, match="regions of scene 'a' must be whole numbers"):
+    with refused("regions-shape:regions", "'a'"):
         suggest(model, scene, regions=squares[1:])
-    with pytest.raises(InvalidInputError, match="assumed of scene 'a' must be an array of bool"):
+    with refused("assumed-shape:assumed", "'a'"):
         suggest(model, scene, assumed=squares)
-    with pytest.raises(InvalidInputError, match="suggest takes images"):
+    with refused("sources-not-image"):
         suggest(model, Scene(np.zeros((5, 2)), "rows", scene.source_names))
-    with pytest.raises(InvalidInputError, match="scenes is empty"):
+    with refused("scenes-empty:scenes"):
         suggest(model, [])
 
 
@@ -174,5 +175,5 @@ def test_peaks_and_boxes():
     assert blocks((16, 20)).max() + 1 == 6
     assert touch((0, 0, 2, 2), (2, 0, 2, 2))
     assert not touch((0, 0, 2, 2), (3, 0, 2, 2))
-    assert shared((0, 0, 4, 4), (1, 1, 2, 2))
-    assert not shared((0, 0, 4, 4), (3, 0, 4, 4))
+    assert cover_same_place((0, 0, 4, 4), (1, 1, 2, 2))
+    assert not cover_same_place((0, 0, 4, 4), (3, 0, 4, 4))

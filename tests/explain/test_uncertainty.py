@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 import samples
 from numpy.testing import assert_allclose
+from refusals import refused
 from scipy.optimize import linprog
 
-from bimichi import AdditiveBiCapacity, BiCapacity, BiMIChI, Capacity, FusionRule, InvalidInputError, Link
+from bimichi import AdditiveBiCapacity, BiCapacity, BiMIChI, Capacity, FusionRule, Link
 from bimichi.explain import bootstrap, uncertainty
 
 M = 3
@@ -239,10 +240,10 @@ def test_arrays_of_xarray_keep_their_coordinates(fitted):
 
 def test_what_is_missing_is_said(fitted):
     model, data = fitted
-    with pytest.raises(InvalidInputError, match="no counts of its training data"):
+    with refused("counts-missing:training"):
         uncertainty(BiCapacity.random(2, random_state=0), [[0.1, 0.2]])
     other = bootstrap(model, *data, n_resamples=2)
-    with pytest.raises(InvalidInputError, match="stability is of a 1-additive BiCapacity of 3 sources"):
+    with refused("stability-of-another:stability"):
         uncertainty(BiCapacity.random(3, random_state=0), np.zeros((2, 3)), training=np.ones((1, 3)), stability=other)
 
 

@@ -7,13 +7,14 @@ import dask.array as da
 import naive
 import numpy as np
 import pytest
+from refusals import refused
 from samples import make_bags, rows, scene
 from scipy.optimize import minimize
 from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
 from sklearn.utils.estimator_checks import check_estimator
 
-from bimichi import AdditiveBiCapacity, BiCapacity, BiMIChI, ConvexSolver, InvalidInputError, choquet
+from bimichi import AdditiveBiCapacity, BiCapacity, BiMIChI, ConvexSolver, choquet
 from bimichi.fit.objectives import ADDITIVE_OBJECTIVES, OBJECTIVES
 from bimichi.fit.problem import InMemory
 from bimichi.fit.spaces import term_program
@@ -268,20 +269,20 @@ def test_scikit_learns_own_checks():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"additivity": 2}, "'bipolar' has no zero bound.*one of magnitude, mean"),
-        ({"additivity": 3}, "one of None, 1, 2, got 3"),
-        ({"additivity": True}, "one of None, 1, 2, got True"),
+        ({"additivity": 2}, "objective-additive"),
+        ({"additivity": 3}, "choice"),
+        ({"additivity": True}, "choice"),
         (
             {"objective": "mean", "additivity": 2, "solver": "evolutionary"},
-            "EvolutionarySolver cannot minimise 'mean' with additivity=2.*Use solver='convex'",
+            "solver-additive",
         ),
-        ({"objective": "none", "additivity": 2}, "one of magnitude, mean, logistic, got 'none'"),
-        ({"objective": "mean"}, r"3\^18 = 387,420,489 elements: 2.9 GiB .* of 648 terms: BiMIChI\(..., additivity=2\)"),
+        ({"objective": "none", "additivity": 2}, "choice"),
+        ({"objective": "mean"}, "sources-many"),
     ],
 )
 def test_what_cannot_be_is_refused(options, message, many):
     X, y, ids, _ = many
-    with pytest.raises(InvalidInputError, match=message):
+    with refused(message):
         BiMIChI(**options).fit(X, y, ids)
 
 

@@ -2,6 +2,7 @@ import naive
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
+from refusals import refused, warned
 from sklearn.base import clone
 
 from bimichi import (
@@ -10,7 +11,6 @@ from bimichi import (
     BiCapacity,
     BiCapacityQP,
     BiMIChI,
-    InvalidInputError,
     MeanFusion,
     Scene,
     WeightedMeanFusion,
@@ -88,47 +88,47 @@ def test_weights_scale_terms_and_zero_leaves_out(rng):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: Bags.from_instances(X, [1, 0, 0, 0], [1, 2, 1, 2]), "bag 1 has True and False"),
-        (lambda: Bags.from_instances(X, [1, 0, 1, 0], [1, 2, 1, 2], [1, 1, 2, 1]), "sample_weight must be the same"),
-        (lambda: Bags.from_instances(X, [1, 1, 1, 1]), "All 4 bags are positive"),
-        (lambda: Bags.from_instances(X, [0, 0, 0, 0]), "All 4 bags are negative"),
-        (lambda: Bags.from_instances(X, [1, 2, 1, 2]), "Labels must be 0 and 1.*found 1, 2"),
-        (lambda: Bags.from_instances(X, ["a", "b", "a", "b"]), "Labels must be"),
-        (lambda: Bags.from_instances(X, [1, 0]), r"y has shape \(2,\)"),
-        (lambda: Bags.from_instances(X, [1, 0, 1, 0], [1, 2]), "bags has 2 ids for 4 instances"),
-        (lambda: Bags.from_instances(X, [1, 0, 1, 0], [[], [], [], []]), "hashable"),
-        (lambda: Bags.from_instances(X, [1, 0, 1, 0], 5), "bags must be ids"),
-        (lambda: Bags.from_instances(X, [1, 0, 1, 0], [1.0, np.nan, 1.0, np.nan]), "NaN among its ids"),
+        (lambda: Bags.from_instances(X, [1, 0, 0, 0], [1, 2, 1, 2]), "bag-constant"),
+        (lambda: Bags.from_instances(X, [1, 0, 1, 0], [1, 2, 1, 2], [1, 1, 2, 1]), "bag-constant:sample_weight"),
+        (lambda: Bags.from_instances(X, [1, 1, 1, 1]), "one-class"),
+        (lambda: Bags.from_instances(X, [0, 0, 0, 0]), "one-class"),
+        (lambda: Bags.from_instances(X, [1, 2, 1, 2]), "labels-binary:Labels"),
+        (lambda: Bags.from_instances(X, ["a", "b", "a", "b"]), "labels-binary:Labels"),
+        (lambda: Bags.from_instances(X, [1, 0]), "entries-shape:y"),
+        (lambda: Bags.from_instances(X, [1, 0, 1, 0], [1, 2]), "bags-length:bags"),
+        (lambda: Bags.from_instances(X, [1, 0, 1, 0], [[], [], [], []]), "bags-hashable"),
+        (lambda: Bags.from_instances(X, [1, 0, 1, 0], 5), "bags-kind:bags"),
+        (lambda: Bags.from_instances(X, [1, 0, 1, 0], [1.0, np.nan, 1.0, np.nan]), "bags-nan"),
         (lambda: Bags.from_instances(X * np.inf, [1, 0, 1, 0]), "infinite"),
-        (lambda: Bags.from_image(X.reshape(2, 2, 2), [[0, 1], [0, 1]], {"a": 1, 1: 0}), "segment 'a'"),
-        (lambda: InMemory(Bags.from_instances(5 * X, [1, 0, 1, 0]), OBJECTIVES["mean"]), r"reaches 2\.5"),
-        (lambda: Bags.from_instances(X, [1, 0, 1, 0], sample_weight=[-1, 1, 1, 1]), "not negative"),
-        (lambda: Bags.from_instances(X, [1, 0, 1, 0], sample_weight=[0, 0, 0, 0]), "weights are all zero"),
-        (lambda: Bags.from_instances(X[0], [1]), "n_instances, n_sources"),
-        (lambda: Bags.from_instances(X.astype(complex), [1, 0, 1, 0]), "complex128"),
-        (lambda: Bags.from_instances(X, [1, 0, 1, 0], nan="skip"), "nan must be"),
-        (lambda: Bags.from_list([], []), "no bags"),
-        (lambda: Bags.from_list([X, X[:0]], [1, 0]), "Bag 1 is empty"),
-        (lambda: Bags.from_list([X, X[:, :1]], [1, 0]), "Bag 1 has 1 sources, bag 0 has 2"),
-        (lambda: Bags.from_list([X, X], [1]), r"labels has shape \(1,\)"),
-        (lambda: Bags.from_image(X.reshape(2, 2, 2), [[0, 1]], [1, 0]), r"segments must .* \(2, 2\)"),
-        (lambda: Bags.from_image(X.reshape(2, 2, 2), [[0, 1], [0, 2]], [1, 0]), "reach segment 2"),
-        (lambda: Bags.from_image(X.reshape(2, 2, 2), [[0, 1], [0, 1]], {0: 1, 1: 0, 7: 1}), "segment 7, which no"),
+        (lambda: Bags.from_image(X.reshape(2, 2, 2), [[0, 1], [0, 1]], {"a": 1, 1: 0}), "labels-segments"),
+        (lambda: InMemory(Bags.from_instances(5 * X, [1, 0, 1, 0]), OBJECTIVES["mean"]), "source-range"),
+        (lambda: Bags.from_instances(X, [1, 0, 1, 0], sample_weight=[-1, 1, 1, 1]), "weights-negative"),
+        (lambda: Bags.from_instances(X, [1, 0, 1, 0], sample_weight=[0, 0, 0, 0]), "bags-missing"),
+        (lambda: Bags.from_instances(X[0], [1]), "rows-shape"),
+        (lambda: Bags.from_instances(X.astype(complex), [1, 0, 1, 0]), "real-numbers"),
+        (lambda: Bags.from_instances(X, [1, 0, 1, 0], nan="skip"), "choice:nan"),
+        (lambda: Bags.from_list([], []), "bags-missing"),
+        (lambda: Bags.from_list([X, X[:0]], [1, 0]), "bag-empty"),
+        (lambda: Bags.from_list([X, X[:, :1]], [1, 0]), "bag-sources"),
+        (lambda: Bags.from_list([X, X], [1]), "entries-shape:labels"),
+        (lambda: Bags.from_image(X.reshape(2, 2, 2), [[0, 1]], [1, 0]), "segments-shape:segments"),
+        (lambda: Bags.from_image(X.reshape(2, 2, 2), [[0, 1], [0, 2]], [1, 0]), "labels-segments"),
+        (lambda: Bags.from_image(X.reshape(2, 2, 2), [[0, 1], [0, 1]], {0: 1, 1: 0, 7: 1}), "labels-segments"),
     ],
 )
 def test_bad_input(call, message):
-    with pytest.raises(InvalidInputError, match=message):
+    with refused(message):
         call()
 
 
 def test_nan_instances_are_an_error_or_dropped_with_a_count():
     holed = np.concatenate([X, [[np.nan, 0]]])
-    with pytest.raises(InvalidInputError, match="1 of 5 instances have NaN"):
+    with refused("nan"):
         Bags.from_instances(holed, [1, 0, 1, 0, 0], [0, 1, 0, 1, 1])
-    with pytest.warns(UserWarning, match="1 of 5 instances have NaN and are left out"):
+    with warned("instances-left-out"):
         bags = Bags.from_instances(holed, [1, 0, 1, 0, 0], [0, 1, 0, 1, 1], nan="drop")
     assert len(bags.X) == 4
-    with pytest.warns(UserWarning, match="left out"):
+    with warned("instances-left-out"):
         bags = Bags.from_instances(holed, [1, 0, 1, 0, 0], nan="drop")
     assert bags.ids == [0, 1, 2, 3]
 
@@ -176,11 +176,11 @@ def test_round_numbers_are_merged_as_quickly(divisor):
 
 
 def test_mixed_bags_do_not_hide_behind_weights_or_nan():
-    with pytest.raises(InvalidInputError, match="sample_weight must be the same"):
+    with refused("bag-constant:sample_weight"):
         Bags.from_instances(X, [1, 0, 1, 0], [1, 2, 1, 2], [0, 1, 1, 1])
     holed = X.copy()
     holed[2] = np.nan
-    with pytest.raises(InvalidInputError, match="y must be the same"):
+    with refused("bag-constant:y"):
         Bags.from_instances(holed, [1, 0, 0, 0], [1, 2, 1, 2], nan="drop")
 
 
@@ -250,7 +250,7 @@ def test_masked_arrays_are_refused(which, method):
         return
     given = {name: array for name, array in given.items() if name in ("X", "y", which)}
     given[which] = np.ma.masked_array(given[which], np.zeros(given[which].shape, bool))
-    with pytest.raises(InvalidInputError, match=f"{which} is a masked array"):
+    with refused(f"masked-array:{which}"):
         clone(method).fit(**given)
 
 
@@ -266,19 +266,19 @@ def test_masked_arrays_of_bags_and_scenes_are_refused():
         (lambda: Scene(masked(X)), "sources"),
         (lambda: Scene(X, truth=masked(segments > 0)), "truth"),
     ):
-        with pytest.raises(InvalidInputError, match=f"{what} is a masked array"):
+        with refused(f"masked-array:{what}"):
             make()
 
 
 @pytest.mark.parametrize("method", [BiMIChI(), BiMIChI("mean"), BiCapacityQP(), WeightedMeanFusion(bipolar_input=True)])
 def test_weights_that_overflow_are_refused(method):
     X, y = np.array([[0.1, 0.2], [-0.3, 0.9], [0.5, -0.6], [0.2, 0.2]]), [0, 0, 1, 1]
-    with pytest.raises(InvalidInputError, match=r"sample_weight reaches 1e\+308; .* Divide all weights by the largest"):
+    with refused("weights-large:sample_weight", "308"):
         clone(method).fit(X, y, sample_weight=np.full(4, 1e308))
     model = clone(method).fit(X, y, sample_weight=np.full(4, 1e90))
     assert np.isfinite(model.objective_value_)
 
 
 def test_class_weights_that_overflow_are_refused():
-    with pytest.raises(InvalidInputError, match="class_weight"):
+    with refused("weights-negative:class_weight"):
         BiCapacityQP(class_weight={0: 1e308, 1: 1e308}).fit([[0.1], [0.5]], [0, 1], sample_weight=[10, 10])

@@ -130,7 +130,7 @@ def test_no_bound_is_claimed_before_convergence():
     solution = ConvexSolver(n_starts=1, max_rounds=1).solve(
         InMemory(random_bags(1), OBJECTIVES["bipolar"]), np.random.default_rng(0)
     )
-    assert solution.status == "reached max_rounds"
+    assert solution.status == "max_rounds"
     assert solution.lower_bound is None
 
 

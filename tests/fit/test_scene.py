@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from refusals import refused
 from sklearn.metrics import roc_auc_score
 
-from bimichi import InvalidInputError
 from bimichi.datasets import Dataset
 from bimichi.scenes.scene import Scene, join_bags
 
@@ -26,9 +26,9 @@ def test_scenes_are_read_when_asked_for():
     assert repr(scenes) == "Dataset(4: a, b, c, ...)"
     assert read == []
     assert [scene.name for scene in (scenes[-1], scenes["b"], *scenes[2:])] == read == ["d", "b", "c", "d"]
-    with pytest.raises(InvalidInputError, match="No scene is named 'e'"):
+    with refused("scene-unknown", "'e'"):
         scenes["e"]
-    with pytest.raises(InvalidInputError):
+    with refused("scene-unknown", "'e'"):
         scenes.select(["a", "e"])
     with pytest.raises(IndexError):
         scenes[4]
@@ -93,12 +93,12 @@ def test_scenes_that_cannot_be_joined():
     scene = Scene(np.zeros((2, 2)), "a", segments=np.array([0, 1]), labels={0: True, 1: False})
     other = Scene(np.zeros((2, 2)), "b", ("left", "right"), segments=np.array([0, 1]), labels={0: True})
     for scenes, message in (
-        ([], "scenes is empty"),
-        ([scene, scene], "Two scenes are named 'a'"),
-        ([scene, other], "Scene 'b' has sources left, right, but scene 'a' has 1, 2"),
-        ([Scene(np.zeros((2, 2)), "c")], "Scene 'c' has no bags"),
-        ([scene.with_bags(scene.segments, {7: True})], "labels of scene 'a' name segment 7"),
-        ([scene.with_bags(scene.segments, {0: True})], "All 1 bags are positive"),
+        ([], "scenes-empty:scenes"),
+        ([scene, scene], "scenes-names"),
+        ([scene, other], "sources-differ"),
+        ([Scene(np.zeros((2, 2)), "c")], "bags-missing"),
+        ([scene.with_bags(scene.segments, {7: True})], "labels-segments"),
+        ([scene.with_bags(scene.segments, {0: True})], "one-class"),
     ):
-        with pytest.raises(InvalidInputError, match=message):
+        with refused(message):
             join_bags(scenes)

@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from rasters import MEASURE, NAMES, read, write
+from refusals import refused
 
-from bimichi import InvalidInputError, MeanFusion, choquet
+from bimichi import MeanFusion, choquet
 from bimichi.fuse import FrameResults, fuse_frames
 
 
@@ -96,15 +97,15 @@ class TestFrames:
 
     def test_refused(self, frames, tmp_path):
         files = frames["frame 00"]
-        with pytest.raises(InvalidInputError, match="frames is empty"):
+        with refused("frames-empty:frames"):
             fuse_frames(MEASURE, {}, tmp_path)
-        with pytest.raises(InvalidInputError, match=r"got the single path a\.tif"):
+        with refused("frames-single", "a.tif"):
             fuse_frames(MEASURE, "a.tif", tmp_path)
-        with pytest.raises(InvalidInputError, match="2 frames would be named '00_thermal'"):
+        with refused("frames-names", "'00_thermal'"):
             fuse_frames(MEASURE, [files, files], tmp_path)
-        with pytest.raises(InvalidInputError, match=r"without folder, got '\.\./x'"):
+        with refused("frame-name", "'../x'"):
             fuse_frames(MEASURE, {"../x": files}, tmp_path)
-        with pytest.raises(InvalidInputError, match=r"output_folder cannot be .*00_thermal\.tif: File exists"):
+        with refused("output-folder-unusable:output_folder"):
             fuse_frames(MEASURE, frames, files[0])
-        with pytest.raises(ValueError, match="not fitted"):
+        with refused("not-fitted"):
             fuse_frames(MeanFusion(), frames, tmp_path)

@@ -5,8 +5,9 @@ import sys
 import numpy as np
 import pytest
 from rasters import MEASURE, NAMED, NAMES, at, read, write
+from refusals import refused
 
-from bimichi import BiCapacity, InvalidInputError, MeanFusion, choquet
+from bimichi import BiCapacity, MeanFusion, choquet
 from bimichi.fuse import fuse_raster
 
 
@@ -32,17 +33,13 @@ class TestSources:
 
     def test_other_names_and_counts_are_refused(self, planes, scene, tmp_path):
         described = write(tmp_path / "described.tif", planes, ["red", "green", "blue"])
-        message = (
-            r"described.tif has 3 sources \(red, green, blue\), but the model has 3 sources \(thermal, red, edges\)"
-        )
-        with pytest.raises(InvalidInputError, match=message):
+        message = "sources-number"
+        with refused(message):
             fuse_raster(NAMED, described, tmp_path / "out.tif")
         fuse_raster(NAMED, described, tmp_path / "out.tif", names=NAMES)
-        with pytest.raises(
-            InvalidInputError, match=r"The 2 files together has 6 sources .*, but the model has 3 sources"
-        ):
+        with refused("sources-number"):
             fuse_raster(MEASURE, [scene, scene], tmp_path / "out.tif")
-        with pytest.raises(InvalidInputError, match="source_names has 2 names for 3 sources"):
+        with refused("names-number:source_names"):
             fuse_raster(NAMED, scene, tmp_path / "out.tif", names=["a", "b"])
 
     @pytest.mark.parametrize("change", ["transform", "crs", "size"])
@@ -54,9 +51,9 @@ class TestSources:
             "size": {},
         }[change]
         other = write(tmp_path / "other.tif", planes[:, :-1] if change == "size" else planes, **options)
-        with pytest.raises(InvalidInputError) as refused:
+        with refused("grids-differ") as raised:
             fuse_raster(g, [scene, other], tmp_path / "out.tif")
-        text = str(refused.value)
+        text = str(raised.value)
         assert "420 x 300 pixels, CRS EPSG:32632, transform (10, 0, 500000, 0, -10, 5000000)" in text
         shown = {"transform": "0, -9, 5000000)", "crs": "EPSG:32633", "size": "420 x 299 pixels"}[change]
         assert shown in text
@@ -91,7 +88,7 @@ class TestSources:
 
     def test_align_needs_a_crs(self, planes, scene, tmp_path):
         other = write(tmp_path / "other.tif", planes[:, :-1], crs=None)
-        with pytest.raises(InvalidInputError, match=r"other.tif has no CRS"):
+        with refused("align-crs", "other.tif"):
             fuse_raster(BiCapacity.random(6, random_state=0), [scene, other], tmp_path / "out.tif", align=True)
 
 
@@ -99,41 +96,41 @@ class TestRefused:
     def test_arguments(self, scene, tmp_path):
         out = tmp_path / "out.tif"
         for options, message in (
-            ({"block": 100}, "block must be a positive multiple of 16, got 100"),
-            ({"compress": "jpeg"}, "compress must be one of deflate, lzw, zstd, None, got 'jpeg'"),
-            ({"n_jobs": 0}, "n_jobs must be"),
+            ({"block": 100}, "block-size:block"),
+            ({"compress": "jpeg"}, "choice:compress"),
+            ({"n_jobs": 0}, "n-jobs:n_jobs"),
         ):
-            with pytest.raises(InvalidInputError, match=message):
+            with refused(message):
                 fuse_raster(MEASURE, scene, out, **options)
-        with pytest.raises(InvalidInputError, match=r"must end in \.tif or \.tiff"):
+        with refused("output-suffix"):
             fuse_raster(MEASURE, scene, tmp_path / "out.png")
-        with pytest.raises(InvalidInputError, match=r"There is no folder .*nowhere"):
+        with refused("folder-missing"):
             fuse_raster(MEASURE, scene, tmp_path / "nowhere" / "out.tif")
-        with pytest.raises(InvalidInputError, match="output is one of the sources"):
+        with refused("output-is-input:output"):
             fuse_raster(MEASURE, scene, scene)
-        with pytest.raises(InvalidInputError, match="sources is empty"):
+        with refused("sources-empty:sources"):
             fuse_raster(MEASURE, [], out)
-        with pytest.raises(InvalidInputError, match="model must be a fitted method"):
+        with refused("model-kind:model"):
             fuse_raster("model", scene, out)
         assert not out.exists()
 
     def test_files(self, planes, scene, tmp_path):
-        with pytest.raises(InvalidInputError, match=r"Cannot read .*missing\.tif: .*No such file"):
+        with refused("file-unreadable", "missing.tif"):
             fuse_raster(MEASURE, tmp_path / "missing.tif", tmp_path / "out.tif")
         odd = write(tmp_path / "odd.tif", planes.astype(np.complex64))
-        with pytest.raises(InvalidInputError, match="bands of type complex64"):
+        with refused("source-type"):
             fuse_raster(MEASURE, odd, tmp_path / "out.tif")
         cut = tmp_path / "cut.tif"
         cut.write_bytes(scene.read_bytes()[: scene.stat().st_size // 2])
-        with pytest.raises(InvalidInputError, match=r"Cannot read .*cut\.tif: it is damaged"):
+        with refused("image-damaged", "cut.tif"):
             fuse_raster(MEASURE, cut, tmp_path / "out.tif")
         assert sorted(path.name for path in tmp_path.iterdir()) == ["cut.tif", "odd.tif", "scene.tif"]
 
     def test_a_band_out_of_range_is_named(self, planes, tmp_path, small_windows):
         planes[1, 299, 419] = 1.5
         scene = write(tmp_path / "scene.tif", planes, NAMES)
-        message = r"Source 'red' \(index 1\) reaches 1\.5; .* index 1 is band 2 of .*scene\.tif"
-        with pytest.raises(InvalidInputError, match=message):
+        message = "source-range"
+        with refused(message):
             fuse_raster(NAMED, scene, tmp_path / "out.tif", block=64, n_jobs=2)
         assert [path.name for path in tmp_path.iterdir()] == ["scene.tif"]
 

@@ -9,8 +9,9 @@ import naive
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
+from refusals import refused
 
-from bimichi import BiCapacity, Capacity, InvalidInputError, choquet, linear_form, usage_counts
+from bimichi import BiCapacity, Capacity, choquet, linear_form, usage_counts
 from bimichi.integral import integrals as integral, planes
 from bimichi.integral.linear import count_usage
 
@@ -212,9 +213,9 @@ def test_nan_gives_nan_there_and_nowhere_else(m, dtype, rng):
     assert np.array_equal(np.flatnonzero(np.isnan(fused)), np.sort(holes))
     keep = ~np.isnan(fused)
     assert np.array_equal(fused[keep], clean[keep])
-    with pytest.raises(InvalidInputError, match=r"NaN in .* instances"):
+    with refused("nan"):
         choquet(X, g, nan="raise")
-    with pytest.raises(InvalidInputError, match="NaN"):
+    with refused("nan"):
         linear_form(X)
     assert usage_counts(X).sum() == (300 - 30) * m
     assert np.isnan(choquet(np.full((3, m), np.nan, dtype), g)).all()
@@ -227,11 +228,11 @@ def test_out_of_range_names_source_and_value(m, bad, rng):
     X = rng.uniform(-1, 1, (300, m))
     X[250, 1] = bad
     X[250, 0] = np.nan  # must not hide its neighbour
-    with pytest.raises(InvalidInputError, match=rf"Source 's1' \(index 1\) reaches {bad!r}; .* \[-1, 1\]"):
+    with refused("source-range", "'s1'", repr(bad), "[-1, 1]"):
         choquet(X, g)
-    with pytest.raises(InvalidInputError, match="index 1"):
+    with refused("source-range"):
         linear_form(X)
-    with pytest.raises(InvalidInputError, match="index 1"):
+    with refused("source-range"):
         usage_counts(X)
     choquet(X, g, check_range=False)
 
@@ -246,9 +247,9 @@ def test_unchecked_values_are_integrated_by_the_same_formula(rng):
 
 def test_capacity_range_is_zero_to_one():
     g = Capacity.additive([0.5, 0.5], ["a", "b"])
-    with pytest.raises(InvalidInputError, match=r"Source 'b' \(index 1\) reaches -0.2; .* \[0, 1\]"):
+    with refused("source-range", "'b'", "0.2", "[0, 1]"):
         choquet(np.array([[0.1, -0.2]]), g)
-    with pytest.raises(InvalidInputError, match=r"\[0, 1\]"):
+    with refused("source-range", "[0, 1]"):
         linear_form([[0.1, -0.2]], "capacity")
     np.testing.assert_allclose(choquet(np.array([[0.2, -0.2]]), g, check_range=False), [0.0], atol=1e-15)
 
@@ -267,48 +268,48 @@ class TestOut:
     @pytest.mark.parametrize(
         ("out", "message"),
         [
-            (np.empty(5), "of shape"),
-            (np.empty(4, np.float32), "got float32"),
-            ([0.0] * 4, "got list"),
-            (np.broadcast_to(0.0, 4), "read-only"),
+            (np.empty(5), "out-array"),
+            (np.empty(4, np.float32), "out-array"),
+            ([0.0] * 4, "out-array"),
+            (np.broadcast_to(0.0, 4), "out-read-only"),
         ],
     )
     def test_is_checked(self, out, message):
-        with pytest.raises(InvalidInputError, match=message):
+        with refused(message):
             choquet(np.zeros((4, 3)), BiCapacity.random(3), out=out)
 
     def test_must_not_overlap(self):
         a, b = np.zeros(4), np.zeros(4)
-        with pytest.raises(InvalidInputError, match="shares memory"):
+        with refused("out-shared"):
             choquet([a, b], BiCapacity.random(2), out=a)
 
 
 @pytest.mark.parametrize(
     ("X", "message"),
     [
-        (np.zeros((4, 2)), r"shape \(4, 2\), so 2 sources .* expected 3"),
-        (np.zeros(4), r"shape \(4,\)"),
-        (0.5, "single number"),
-        ([], "shape"),
-        (np.zeros((4, 3), complex), "complex128"),
-        (np.zeros((4, 3), object), "type object.*astype"),
-        ([["a", "b", "c"]], "real numbers"),
-        ([[1, 2, 3], [1, 2]], "cannot be read as an array"),
-        ([np.zeros(3), np.zeros(3)], "2 sources, but g has 3"),
-        ([np.zeros(3), np.zeros(3), np.zeros(4)], r"plane 0 has \(3,\) and plane 2 has \(4,\)"),
-        ([np.zeros(3), np.zeros(3), np.zeros(3, complex)], "Plane 2 of X has type complex128"),
-        (np.ma.masked_equal(np.zeros((4, 3)), 1), "masked array.*filled"),
-        (None, "type object"),
+        (np.zeros((4, 2)), "sources-number"),
+        (np.zeros(4), "sources-number"),
+        (0.5, "sources-axis"),
+        ([], "sources-number"),
+        (np.zeros((4, 3), complex), "real-numbers"),
+        (np.zeros((4, 3), object), "real-numbers"),
+        ([["a", "b", "c"]], "real-numbers"),
+        ([[1, 2, 3], [1, 2]], "array-unreadable"),
+        ([np.zeros(3), np.zeros(3)], "sources-number"),
+        ([np.zeros(3), np.zeros(3), np.zeros(4)], "planes-shapes"),
+        ([np.zeros(3), np.zeros(3), np.zeros(3, complex)], "real-numbers:Plane 2 of X"),
+        (np.ma.masked_equal(np.zeros((4, 3)), 1), "masked-array"),
+        (None, "real-numbers"),
     ],
 )
 def test_bad_input(X, message):
-    with pytest.raises(InvalidInputError, match=message):
+    with refused(message):
         choquet(X, BiCapacity.additive([0.5, 0.3, 0.2]))
 
 
 def test_planes_in_one_array_or_among_lists():
     g = BiCapacity.additive([0.5, 0.3, 0.2])
-    with pytest.raises(InvalidInputError, match=r"If these are planes, pass list\(X\)"):
+    with refused("sources-number:X", "list(X)"):
         choquet(np.zeros((3, 48, 64)), g)
     np.testing.assert_allclose(choquet([np.ones(3), [0.0, 0, 0], [-1.0, -1, -1]], g), [0.3] * 3)
 
@@ -334,22 +335,20 @@ def test_memory_of_planes_that_have_to_be_copied(rng):
 
 
 def test_one_source_explains_how_to_reshape():
-    with pytest.raises(InvalidInputError, match=r"reshape\(-1, 1\)"):
+    with refused("sources-number", "reshape(-1, 1)"):
         choquet(np.zeros(5), BiCapacity.random(1))
 
 
 def test_bad_options():
     g = BiCapacity.random(2)
-    with pytest.raises(InvalidInputError, match="nan must be one of propagate, raise, got 'skip'"):
+    with refused("choice:nan", "'skip'"):
         choquet(np.zeros((1, 2)), g, nan="skip")
     for n_jobs in (0, -2, 1.5, "2", True):
-        with pytest.raises(InvalidInputError, match="n_jobs"):
+        with refused("n-jobs:n_jobs"):
             choquet(np.zeros((1, 2)), g, n_jobs=n_jobs)
-    with pytest.raises(
-        InvalidInputError, match="g must be a BiCapacity, a Capacity or an AdditiveBiCapacity, got list"
-    ):
+    with refused("measure-kind:g"):
         choquet(np.zeros((1, 2)), [0, 1])
-    with pytest.raises(InvalidInputError, match="measure must be one of bicapacity, capacity"):
+    with refused("choice:measure"):
         linear_form(np.zeros((1, 2)), "tricapacity")
 
 

@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 import xarray as xr
 from methods import METHODS, fitted
+from refusals import refused
 from sklearn.base import clone
 
 import bimichi.fuse
 import bimichi.xarray
-from bimichi import BiCapacity, BiMIChI, Capacity, DetectorMask, InvalidInputError, MeanFusion, choquet
+from bimichi import BiCapacity, BiMIChI, Capacity, DetectorMask, MeanFusion, choquet
 
 NAMES = ["thermal", "red", "edges"]
 MEASURE = BiCapacity(BiCapacity.random(3, random_state=1).values, NAMES)
@@ -117,7 +118,7 @@ class TestWhatIsKept:
         grid[1, 2, 3] = np.nan
         assert np.argwhere(np.isnan(choquet(grid, MEASURE).values)).tolist() == [[2, 3]]
         lazy = choquet(grid.chunk(y=4), MEASURE, nan="raise")
-        with pytest.raises(InvalidInputError, match=r"'red' \(index 1\) has NaN"):
+        with refused("nan", "'red'"):
             lazy.compute()
 
 
@@ -136,22 +137,17 @@ class TestNames:
         np.testing.assert_array_equal(choquet(grid.assign_coords(source=[1, 2, 3]), MEASURE).values, expected)
 
     def test_other_names_are_refused(self, grid):
-        message = (
-            r"'source' has 3 sources \(thermal, red, blue\), but the model has 3 sources \(thermal, red, edges\)"
-            r".*X\.sel\(source="
-        )
-        with pytest.raises(InvalidInputError, match=message):
+        message = "sources-number"
+        with refused(message):
             choquet(grid.assign_coords(source=["thermal", "red", "blue"]), MEASURE)
-        with pytest.raises(
-            InvalidInputError, match=r"The dataset has 2 sources \(thermal, red\), but .* X\[\[\.\.\.\]\]"
-        ):
+        with refused("sources-number"):
             choquet(grid.drop_vars("wavelength").to_dataset("source")[["thermal", "red"]], MEASURE)
 
     def test_a_model_keeps_the_names_it_was_given(self, grid, data):
         model = BiMIChI(source_names=NAMES, random_state=0).fit(*data[:3])
         shuffled = grid.sel(source=NAMES[::-1])
         np.testing.assert_array_equal(model.fuse(shuffled).values, model.fuse(list(grid.values)))
-        with pytest.raises(InvalidInputError, match="but the model has 3 sources"):
+        with refused("sources-number"):
             model.fuse(grid.assign_coords(source=["a", "b", "c"]))
 
 
@@ -183,7 +179,7 @@ class TestLazy:
 
     def test_values_out_of_range_are_found_when_computed(self, grid):
         lazy = choquet((grid * 2).chunk(y=4), MEASURE)
-        with pytest.raises(InvalidInputError, match=r"'thermal' \(index 0\) reaches"):
+        with refused("source-range", "'thermal'"):
             lazy.compute()
         beyond = choquet((grid * 2).chunk(y=4), MEASURE, check_range=False)
         np.testing.assert_array_equal(beyond.values, choquet(list(grid.values * 2), MEASURE, check_range=False))
@@ -210,26 +206,26 @@ class TestAccessor:
 
 class TestRefused:
     def test_no_dimension_of_sources(self, grid):
-        with pytest.raises(InvalidInputError, match=r"dimensions band, y, x, none of which is 'source'"):
+        with refused("source-dimension", "'source'"):
             choquet(grid.rename(source="band"), MEASURE)
 
     def test_variables_that_differ(self, grid):
         X = grid.drop_vars("wavelength").to_dataset("source")
-        with pytest.raises(InvalidInputError, match=r"'thermal' has the dimensions \('y', 'x'\), 'red' has \('y',\)"):
+        with refused("source-dimensions", "'thermal'", "'y'", "'x'", "'red'"):
             choquet(X.assign(red=X["red"][:, 0]), MEASURE)
-        with pytest.raises(InvalidInputError, match=r"'thermal' has the chunks \{\}, 'red' has \{'y': \(5, 5, 2\)"):
+        with refused("source-chunks", "'thermal'", "'red'", "'y'"):
             choquet(X.assign(red=X["red"].chunk(y=5)), MEASURE)
-        with pytest.raises(InvalidInputError, match="'edges' has type complex64"):
+        with refused("source-type", "'edges'"):
             choquet(X.assign(edges=X["edges"] * np.complex64(1)), MEASURE)
-        with pytest.raises(InvalidInputError, match="a dataset without variables"):
+        with refused("sources-empty"):
             choquet(X[[]], MEASURE)
 
     def test_what_makes_no_sense(self, grid):
-        with pytest.raises(InvalidInputError, match="out cannot be given"):
+        with refused("out-with-xarray:out"):
             choquet(grid, MEASURE, out=np.empty((12, 20), np.float32))
-        with pytest.raises(InvalidInputError, match="model must be a fitted method"):
+        with refused("model-kind:model"):
             grid.bimichi.fuse(DetectorMask(masks=np.eye(3)).fit())
-        with pytest.raises(InvalidInputError, match="must be a DataArray or a Dataset of xarray, got Variable"):
+        with refused("xarray-kind"):
             choquet(grid.variable, MEASURE)
-        with pytest.raises(ValueError, match="not fitted"):
+        with refused("not-fitted"):
             grid.bimichi.fuse(MeanFusion())

@@ -3,12 +3,14 @@
 import json
 import os
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from annotation_files import BOXES, PLACES, SHAPE, WRITERS, coco, collected, csv, expected, text, voc, yolo
 from mutation import mutate
 from real import real
+from refusals import refused
 
 from bimichi import InvalidInputError
 from bimichi.io import ANNOTATION_FORMATS, read_annotations, read_boxes
@@ -85,7 +87,7 @@ def test_crowds_and_difficult_objects_are_ignored_unless_counted(tmp_path):
     found = read_annotations(text(tmp_path / "crowd.json", json.dumps(data)))["images/a.png"]
     regions = rasterise(found, SHAPE, "person")
     np.testing.assert_array_equal(regions.ignored, box_mask([BOXES["a.png"][0][1:]], SHAPE))
-    assert rasterise(found, SHAPE, "person", count_ignored=True).targets.sum() > regions.targets.sum()
+    assert rasterise(replace(found, ignored=()), SHAPE, "person").targets.sum() > regions.targets.sum()
     voc(tmp_path)
     content = (tmp_path / "a.xml").read_text().replace("<difficult>0", "<difficult>1", 1)
     found = read_annotations(text(tmp_path / "a.xml", content))["a.png"]
@@ -99,21 +101,21 @@ def test_entities_are_refused(tmp_path):
         for encoding in ("utf-8", "utf-16"):
             path = tmp_path / "a.xml"
             path.write_bytes(content.encode(encoding))
-            with pytest.raises(InvalidInputError, match="document type"):
+            with refused("xml-doctype"):
                 read_xml(path)
 
 
 def test_files_beyond_the_limits(tmp_path):
     deep = text(tmp_path / "deep.json", '{"images": ' + "[" * 200_000)
-    with pytest.raises(InvalidInputError, match="is damaged: it is not JSON"):
+    with refused("json"):
         read_annotations(deep)
     bomb = {"images": [{"id": 1, "file_name": "a"}], "annotations": []}
     bomb["annotations"] = [{"image_id": 1, "segmentation": {"size": [10**5, 10**5], "counts": [10**10]}}]
-    with pytest.raises(InvalidInputError, match="annotation 0"):
+    with refused("number"):
         read_annotations(text(tmp_path / "bomb.json", json.dumps(bomb)))
     pipe = tmp_path / "pipe.json"
     os.mkfifo(pipe)
-    with pytest.raises(InvalidInputError, match="it is a named pipe; name a file"):
+    with refused("file-kind"):
         read_annotations(pipe)
 
 
@@ -129,7 +131,7 @@ def test_messages_are_short(tmp_path):
 def test_folders_of_several_formats_are_refused(tmp_path):
     voc(tmp_path)
     yolo(tmp_path)
-    with pytest.raises(InvalidInputError, match=r"several formats: yolo \(a\.txt\), voc \(a\.xml\)"):
+    with refused("annotations-formats"):
         read_annotations(tmp_path)
 
 

@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
+from refusals import refused
 
 from bimichi import InvalidInputError
 from bimichi.sources.expressions import MAX_LENGTH, parse_expression
@@ -75,17 +76,17 @@ def test_expressions_are_values():
 
 
 def test_a_number_that_looks_like_a_name_is_refused():
-    with pytest.raises(InvalidInputError, match="may be the one named 'B3', or number 3, which is 'B4'"):
+    with refused("band-ambiguous", "'B3'", "'B4'"):
         parse_expression("b3 * 2").resolve(["B2", "B3", "B4"])
     assert parse_expression("b2 * 2").resolve(["B1", "B2"]) == {"b2": "B2"}
 
 
 def test_a_missing_band_names_the_nearest_and_shapes_must_agree():
-    with pytest.raises(InvalidInputError, match=r"no band `B33`.*there are `B3`, `B8`. Did you mean `B3`"):
+    with refused("band-unknown", "`B33`", "`B3`", "`B8`"):
         parse_expression("B33 - B8").evaluate(BANDS)
-    with pytest.raises(InvalidInputError, match=r"one shape, got B3 .*B8"):
+    with refused("image-sizes"):
         parse_expression("B3 - B8").evaluate({"B3": np.zeros((2, 2)), "B8": np.zeros((3, 2))})
-    with pytest.raises(InvalidInputError, match="real numbers"):
+    with refused("source-type"):
         parse_expression("B3").evaluate({"B3": np.array(["x"])})
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import tifffile
 from PIL import Image, ImageOps
+from refusals import refused
 
 from bimichi import BimichiError, InvalidInputError
 from bimichi.io import read_image, read_sources, write_image
@@ -77,7 +78,7 @@ def test_palettes_give_colours(tmp_path):
         image.save(tmp_path / name)
         assert_same(read_image(tmp_path / name), expected)
     image.save(tmp_path / "a.png", transparency=1)
-    with pytest.raises(InvalidInputError, match="1 transparent pixels"):
+    with refused("image-alpha"):
         read_image(tmp_path / "a.png")
 
 
@@ -87,10 +88,10 @@ def test_a_grey_level_that_means_transparent(tmp_path):
     Image.fromarray(grey).save(path, transparency=9)
     assert_same(read_image(path), grey)
     Image.fromarray(grey).save(path, transparency=8)
-    with pytest.raises(InvalidInputError, match="1 transparent pixels"):
+    with refused("image-alpha"):
         read_image(path)
     Image.fromarray(grey.astype(np.uint16)).save(path, transparency=8)
-    with pytest.raises(InvalidInputError, match="stands for transparent pixels"):
+    with refused("image-alpha"):
         read_image(path)
 
 
@@ -140,7 +141,7 @@ def test_alpha_is_dropped_only_where_opaque(name, bands, rng, tmp_path):
     assert_same(read_image(tmp_path / name), image[..., 0] if bands == 2 else image[..., :3])
     image[2, 3:5, -1] = 128
     Image.fromarray(image).save(tmp_path / name)
-    with pytest.raises(InvalidInputError, match=rf"{name}: it has an alpha channel with 2 transparent pixels"):
+    with refused("image-alpha", name):
         read_image(tmp_path / name)
 
 
@@ -162,49 +163,52 @@ def test_overviews_are_no_pages(rng, tmp_path):
 @pytest.mark.parametrize(
     ("name", "make", "message"),
     [
-        ("a.png", lambda path: None, "No such file"),
-        ("a.png", lambda path: path.mkdir(), "directory"),
-        ("a.png", lambda path: path.write_bytes(b""), "neither PNG, JPEG, TIFF nor .npy"),
-        ("a.gif", lambda path: Image.new("L", (3, 2)).save(path), "neither PNG, JPEG, TIFF nor .npy"),
-        ("a.png", lambda path: path.write_bytes(png(2, 16, b"\1" * 12)), "16-bit colour or alpha"),
-        ("a.png", lambda path: path.write_bytes(png(4, 16, b"\1" * 8)), "16-bit colour or alpha"),
-        ("a.png", lambda path: path.write_bytes(png(2, 8, *[b"\1\2\3\4\5\6"] * 99)[:50]), "damaged"),
-        ("a.jpg", lambda path: Image.new("CMYK", (3, 2)).save(path), "its colour mode is CMYK"),
-        ("a.tif", lambda path: Image.new("CMYK", (3, 2)).save(path), "its colour mode is CMYK"),
-        ("a.tif", lambda path: tifffile.imwrite(path, np.zeros((7, 4, 5), np.uint8)), "it has 7 pages"),
-        ("a.tif", lambda path: path.write_bytes(b"II*\0junk"), "it has 0 pages"),
-        ("a.npy", lambda path: np.save(path, np.array([{}], object), allow_pickle=True), "allow_pickle"),
-        ("a.npy", lambda path: np.save(path, np.zeros(5)), r"shape \(5,\)"),
-        ("a.npy", lambda path: np.save(path, np.zeros((0, 5))), r"shape \(0, 5\)"),
-        ("a.npy", lambda path: np.save(path, np.zeros((2, 5), complex)), "complex128"),
-        ("a.npy", lambda path: np.save(path, np.array([["a"]])), "<U1"),
+        ("a.png", lambda path: None, "file-unreadable"),
+        ("a.png", lambda path: path.mkdir(), "file-kind"),
+        ("a.png", lambda path: path.write_bytes(b""), "image-format"),
+        ("a.gif", lambda path: Image.new("L", (3, 2)).save(path), "image-format"),
+        ("a.png", lambda path: path.write_bytes(png(2, 16, b"\1" * 12)), "image-png-16"),
+        ("a.png", lambda path: path.write_bytes(png(4, 16, b"\1" * 8)), "image-png-16"),
+        ("a.png", lambda path: path.write_bytes(png(2, 8, *[b"\1\2\3\4\5\6"] * 99)[:50]), "image-damaged"),
+        ("a.jpg", lambda path: Image.new("CMYK", (3, 2)).save(path), "image-mode"),
+        ("a.tif", lambda path: Image.new("CMYK", (3, 2)).save(path), "image-mode"),
+        ("a.tif", lambda path: tifffile.imwrite(path, np.zeros((7, 4, 5), np.uint8)), "image-frames"),
+        ("a.tif", lambda path: path.write_bytes(b"II*\0junk"), "image-frames"),
+        ("a.npy", lambda path: np.save(path, np.array([{}], object), allow_pickle=True), "image-damaged"),
+        ("a.npy", lambda path: np.save(path, np.zeros(5)), "image-shape"),
+        ("a.npy", lambda path: np.save(path, np.zeros((0, 5))), "image-shape"),
+        ("a.npy", lambda path: np.save(path, np.zeros((2, 5), complex)), "image-type"),
+        ("a.npy", lambda path: np.save(path, np.array([["a"]])), "image-type"),
     ],
 )
 def test_what_cannot_be_read_is_explained(name, make, message, tmp_path):
     path = tmp_path / name
     make(path)
-    with pytest.raises(InvalidInputError, match=rf"Cannot read .*{name}: .*{message}"):
+    with refused(message, name):
         read_image(path)
 
 
-@pytest.mark.parametrize("path", [None, 12.5, "a\0b", ""])
-def test_paths_that_are_none(path):
-    with pytest.raises(InvalidInputError, match="Cannot read"):
+@pytest.mark.parametrize(
+    ("path", "code"),
+    [(None, "file-unreadable"), (12.5, "file-unreadable"), ("a\0b", "file-unreadable"), ("", "file-kind")],
+)
+def test_paths_that_are_none(path, code):
+    with refused(code):
         read_image(path)
 
 
 def test_animated_png(tmp_path):
     first, second = Image.new("L", (3, 2)), Image.new("L", (3, 2), 9)
     first.save(tmp_path / "a.png", save_all=True, append_images=[second])
-    with pytest.raises(InvalidInputError, match="it has 2 frames"):
+    with refused("image-frames"):
         read_image(tmp_path / "a.png")
 
 
 @pytest.mark.parametrize(
     ("error", "message"),
     [
-        (ValueError("LZW requires the 'imagecodecs' package"), r"the 'imagecodecs' package\). Save it uncompressed"),
-        (MemoryError(), r"Cannot read .*a\.tif: there is not enough memory"),
+        (ValueError("LZW requires the 'imagecodecs' package"), "image-compression"),
+        (MemoryError(), "memory"),
     ],
 )
 def test_files_that_are_whole_are_not_called_damaged(error, message, rng, tmp_path, monkeypatch):
@@ -214,7 +218,7 @@ def test_files_that_are_whole_are_not_called_damaged(error, message, rng, tmp_pa
         raise error
 
     monkeypatch.setattr(tifffile.TiffPage, "asarray", refuse)
-    with pytest.raises(InvalidInputError, match=message):
+    with refused(message):
         read_image(tmp_path / "a.tif")
 
 
@@ -287,18 +291,18 @@ def test_sources_from_the_bands_of_one_file(rng, tmp_path):
 def test_sources_that_do_not_fit(rng, tmp_path):
     for name, shape in (("a.png", (5, 6)), ("b.png", (6, 5)), ("c.png", (5, 6, 3))):
         write_image(tmp_path / name, sample(rng, np.uint8, *shape))
-    with pytest.raises(InvalidInputError, match=r"b\.png has 5 x 6 .*a\.png has 6 x 5 .*are swapped. Rotate"):
+    with refused("grids-swapped", "b.png", "a.png"):
         read_sources([tmp_path / "a.png", tmp_path / "b.png"])
     write_image(tmp_path / "b.png", sample(rng, np.uint8, 4, 6))
-    with pytest.raises(InvalidInputError, match=r"(?s)a\.png has 6 x 5 pixels.*b\.png has 6 x 4 pixels"):
+    with refused("grids-differ", "a.png", "b.png"):
         read_sources([tmp_path / "a.png", tmp_path / "b.png"])
-    with pytest.raises(InvalidInputError, match=r"c\.png has 3 bands; .*grey"):
+    with refused("bands-many", "c.png"):
         read_sources([tmp_path / "a.png", tmp_path / "c.png"])
-    with pytest.raises(InvalidInputError, match="sources is empty"):
+    with refused("sources-empty:sources"):
         read_sources([])
-    with pytest.raises(InvalidInputError, match="2 names for 1 sources"):
+    with refused("names-number"):
         read_sources(tmp_path / "a.png", ["a", "b"])
-    with pytest.raises(InvalidInputError, match="distinct"):
+    with refused("names-distinct"):
         read_sources([tmp_path / "a.png", tmp_path / "a.png"], ["a", "a"])
 
 
@@ -331,20 +335,20 @@ def test_png_of_maps(rng, tmp_path):
 @pytest.mark.parametrize(
     ("name", "image", "message"),
     [
-        ("", np.zeros((2, 3)), "must end in .tif"),
-        ("a.jpg", np.zeros((2, 3)), r"must end in .tif, .tiff or .png, got .*a\.jpg"),
-        ("a.png", np.full((2, 3), np.nan), "NaN in 6 places.*Write a TIFF"),
-        ("a.png", np.full((2, 3), 1.5), "floats from 1.5 to 1.5"),
-        ("a.png", np.zeros((2, 3, 2)), "one band, or RGB"),
-        ("a.png", np.zeros((2, 3, 3), np.uint16), "one band, or RGB of 8 bits"),
-        ("a.png", np.zeros((2, 3), np.int64), "int64"),
-        ("a.tif", np.zeros((2, 3), complex), "complex128"),
-        ("a.tif", np.zeros(3), r"got \(3,\)"),
-        ("a.tif", np.zeros((0, 3)), r"got \(0, 3\)"),
+        ("", np.zeros((2, 3)), "output-suffix"),
+        ("a.jpg", np.zeros((2, 3)), "output-suffix"),
+        ("a.png", np.full((2, 3), np.nan), "png-nan"),
+        ("a.png", np.full((2, 3), 1.5), "png-range"),
+        ("a.png", np.zeros((2, 3, 2)), "png-bands"),
+        ("a.png", np.zeros((2, 3, 3), np.uint16), "png-bands"),
+        ("a.png", np.zeros((2, 3), np.int64), "image-type"),
+        ("a.tif", np.zeros((2, 3), complex), "image-type"),
+        ("a.tif", np.zeros(3), "image-shape"),
+        ("a.tif", np.zeros((0, 3)), "image-shape"),
     ],
 )
 def test_what_cannot_be_written_is_explained(name, image, message, tmp_path):
-    with pytest.raises(InvalidInputError, match=message):
+    with refused(message):
         write_image(tmp_path / name, image)
     assert not list(tmp_path.iterdir())
 
@@ -357,7 +361,7 @@ def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("os.fsync", fail)
-    with pytest.raises(BimichiError, match=r"Cannot write .*a\.tif: No space left"):
+    with refused("output-unwritable", "a.tif", kind=BimichiError):
         write_image(path, np.ones((2, 3), np.uint8))
     assert (read_image(path) == 0).all()
     assert list(tmp_path.iterdir()) == [path]

@@ -40,4 +40,4 @@ def test_targets_are_counted():
     mask = np.zeros((10, 10), bool)
     mask[0, 0] = mask[9, 9] = True
     triangle = np.array([(5.0, 0.0), (8.0, 0.0), (8.0, 3.0)])
-    assert Targets(np.array([(1.0, 1.0, 2.0, 2.0)]), [triangle], mask, mask).count == 4
+    assert Targets(np.array([(1.0, 1.0, 2.0, 2.0)]), [triangle], mask, mask.astype(np.int8), 0.1).count == 4

@@ -12,6 +12,7 @@ import tifffile
 import xarray as xr
 from rasterio.crs import CRS
 from rasters import GRID, write
+from refusals import refused
 
 from bimichi import InvalidInputError
 from bimichi.io import open_scenes, write_image
@@ -110,10 +111,10 @@ def test_bands_are_chosen_by_description_or_number(rng, tmp_path):
     assert open_scenes([grey, f"{path}[3]"])[0].source_names == ("grey", "B8")
     many = open_scenes(f"{tmp_path}/s*.tif[B3]")
     assert (many.names, many[0].source_names) == (["2"], ("B3",))
-    for wrong, message in (("B9", r"no band 'B9'; it has 1 \(B2\), 2 \(B3\)"), ("B3,2", "one band twice")):
-        with pytest.raises(InvalidInputError, match=message):
+    for wrong, message in (("B9", "band-unknown"), ("B3,2", "bands-twice")):
+        with refused(message):
             open_scenes(f"{path}[{wrong}]")[0]
-    with pytest.raises(InvalidInputError, match=r"as in \[B3,B8\]"):
+    with refused("bands-list"):
         open_scenes(f"{path}[B3,]")
 
 
@@ -157,12 +158,12 @@ def test_other_sizes_are_aligned_if_asked_for(tmp_path):
     ramp = np.tile(np.linspace(0, 100, 40, dtype=np.float32), (20, 1))
     write_image(tmp_path / "a.tif", ramp)
     write_image(tmp_path / "b.tif", ramp[::2, ::2])
-    with pytest.raises(InvalidInputError, match=r"(?s)lie on one grid.*--align"):
+    with refused("grids-differ", "--align"):
         open_scenes([tmp_path / "a.tif", tmp_path / "b.tif"])[0]
     first, second = open_scenes([tmp_path / "a.tif", tmp_path / "b.tif"], align=True)[0].read()
     assert np.abs(first - second)[:, 2:-2].max() < 2
     geo = write(tmp_path / "geo.tif", [ramp])
-    with pytest.raises(InvalidInputError, match="has no CRS"):
+    with refused("align-crs"):
         open_scenes([geo, tmp_path / "b.tif"], align=True)[0]
 
 
@@ -188,20 +189,20 @@ def test_a_source_may_be_computed_from_bands(rng, tmp_path):
     low, high = planes[1].astype(np.float32), planes[2].astype(np.float32)
     low[0, 0] = np.nan
     np.testing.assert_array_equal(scene.read()[0], (low - high) / (low + high))
-    with pytest.raises(InvalidInputError, match="ratio needs the band 'B8'"):
+    with pytest.raises(InvalidInputError, match="'B8'"):
         open_scenes(f"{path}[B3]", computed=[Ratio()])[0]
 
 
 def test_what_is_not_there_or_no_file_is_refused_first(tmp_path):
-    with pytest.raises(InvalidInputError, match=r"There is no file or folder .*own/ir\.png"):
+    with refused("file-missing", "ir.png"):
         open_scenes([tmp_path / "own" / "ir.png"] * 40)
     os.mkfifo(tmp_path / "pipe.png")
     for sources in ([tmp_path / "pipe.png"], [tmp_path]):
-        with pytest.raises(InvalidInputError, match="it is a named pipe"):
+        with refused("file-kind"):
             open_scenes(sources)
     (tmp_path / "folder.png").mkdir()
     for path, kind in (("/dev/null", "a device"), (tmp_path / "folder.png", "a directory")):
-        with pytest.raises(InvalidInputError, match=f"it is {kind}; name a file"):
+        with refused("file-kind", kind):
             check_file(path)
 
 
@@ -212,7 +213,7 @@ def test_a_tif_that_is_a_vrt_reaches_no_other_file(planes, tmp_path):
         f'<VRTDataset rasterXSize="17" rasterYSize="12"><VRTRasterBand dataType="UInt16" band="1"><SimpleSource>'
         f"<SourceFilename>{secret}</SourceFilename><SourceBand>1</SourceBand></SimpleSource></VRTRasterBand></VRTDataset>"
     )
-    with pytest.raises(InvalidInputError, match="--driver"):
+    with refused("file-format", "--driver"):
         open_scenes(vrt)[0]
     np.testing.assert_array_equal(open_scenes(vrt, drivers=["VRT"])[0].read(), planes[:1])
 
@@ -235,7 +236,7 @@ def bomb(path, side=65_000, geo=False):
 
 @pytest.mark.parametrize("geo", [False, True])
 def test_a_bomb_is_refused_before_it_is_unpacked(tmp_path, monkeypatch, geo):
-    with pytest.raises(InvalidInputError, match=r"4,225,000,000 values.*BIMICHI_MAX_PIXELS=4225000000"):
+    with refused("image-large", "4,225,000,000", "BIMICHI_MAX_PIXELS=4225000000"):
         open_scenes(bomb(tmp_path / "bomb.tif", geo=geo))[0].read()
     write_image(tmp_path / "a.png", np.zeros((30, 40), np.uint8))
     np.save(tmp_path / "a.npy", np.zeros((30, 40)))
@@ -243,10 +244,10 @@ def test_a_bomb_is_refused_before_it_is_unpacked(tmp_path, monkeypatch, geo):
     np.savez(tmp_path / "a.npz", a=np.zeros((30, 40), np.uint8))
     monkeypatch.setenv("BIMICHI_MAX_PIXELS", "1000")
     for name in ("a.png", "a.npy", "a.tif", "a.npz"):
-        with pytest.raises(InvalidInputError, match=r"1,\d\d\d values.*limit of 1,000"):
+        with refused("image-large", "1,000"):
             open_scenes(tmp_path / name)[0].read()
     monkeypatch.setenv("BIMICHI_MAX_PIXELS", "many")
-    with pytest.raises(InvalidInputError, match="must be a whole number"):
+    with refused("limit-variable"):
         open_scenes(tmp_path / "a.png")[0]
 
 
@@ -268,7 +269,7 @@ def test_coordinates_of_xarray_and_files_of_netcdf(tmp_path, rng):
         assert np.argwhere(~scene.valid()).tolist() == [[1, 2]]
     turned = data["grey"].transpose("x", "y").drop_vars("spatial_ref", errors="ignore")
     np.testing.assert_array_equal(open_scenes(turned)[0].read()[0], values + 1)
-    with pytest.raises(InvalidInputError, match="none of which is source or band"):
+    with refused("source-dimension"):
         open_scenes(data["grey"].expand_dims("time"))[0]
 
 
@@ -296,7 +297,7 @@ def test_dicom_with_units_of_the_modality_and_padding(tmp_path):
     expected[1, 1] = np.nan
     np.testing.assert_array_equal(scene.read()[0], expected)
     Path(tmp_path / "cut.dcm").write_bytes(Path(tmp_path / "ct.dcm").read_bytes()[:-9])
-    with pytest.raises(InvalidInputError, match=r"Cannot read .*cut\.dcm"):
+    with refused("image-damaged"):
         open_scenes(tmp_path / "cut.dcm")[0]
 
 
@@ -306,12 +307,12 @@ def test_slices_of_nifti(tmp_path, rng):
     volume = rng.integers(0, 99, (4, 5, 3)).astype(np.int16)
     for name in ("t1.nii", "flair.nii.gz"):
         nibabel.save(nibabel.Nifti1Image(volume, np.eye(4)), tmp_path / name)
-    with pytest.raises(InvalidInputError, match=r"has 3 slices; choose one by its number, such as .*t1\.nii\[1\]"):
+    with refused("slice-missing"):
         open_scenes(tmp_path / "t1.nii")[0]
     scene = open_scenes([f"{tmp_path}/t1.nii[2]", f"{tmp_path}/flair.nii.gz[2]"])[0]
     assert scene.source_names == ("t1", "flair")
     assert scene.dtypes[0] == np.int16
     np.testing.assert_array_equal(scene.read()[1], volume[:, :, 1].T)
     (tmp_path / "bad.nii").write_bytes(b"nothing of the kind")
-    with pytest.raises(InvalidInputError, match="it is damaged, or not NIfTI"):
+    with refused("image-damaged"):
         open_scenes(tmp_path / "bad.nii")[0]

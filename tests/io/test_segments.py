@@ -2,9 +2,9 @@ import sys
 
 import numpy as np
 import pytest
+from refusals import refused
 from scipy import ndimage
 
-from bimichi import InvalidInputError
 from bimichi.scenes import grid_segments, superpixels
 
 
@@ -111,25 +111,25 @@ def test_without_scikit_image_the_error_says_what_to_install(halves, monkeypatch
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: superpixels(np.zeros((4, 5, 6, 7))), r"\(height, width, n_bands\), got \(4, 5, 6, 7\)"),
-        (lambda: superpixels(np.zeros((4, 5), complex)), "complex128"),
+        (lambda: superpixels(np.zeros((4, 5, 6, 7))), "image-shape"),
+        (lambda: superpixels(np.zeros((4, 5), complex)), "image-type"),
         (lambda: superpixels(np.full((4, 5), np.inf)), "infinite"),
-        (lambda: superpixels(np.full((4, 5), np.nan)), "No pixel is left"),
-        (lambda: superpixels(np.zeros((4, 5)), mask=np.zeros((4, 5), bool)), "No pixel is left"),
-        (lambda: superpixels(np.zeros((4, 5)), mask=np.ones((5, 4), bool)), r"mask has shape \(5, 4\)"),
-        (lambda: superpixels(np.zeros((4, 5)), mask=np.ones((4, 5))), "mask must be an array of bool"),
-        (lambda: superpixels(np.zeros((4, 5)), 0), "n_segments must be"),
-        (lambda: superpixels(np.zeros((4, 5)), 2.5), "n_segments must be"),
-        (lambda: superpixels(np.zeros((4, 5)), compactness=0), "compactness must be a finite number above 0, got 0"),
-        (lambda: superpixels(np.zeros((4, 5)), sigma=-1), "sigma must be a finite number of at least 0, got -1"),
-        (lambda: superpixels(np.zeros((4, 5)), lab=True), "lab=True needs an RGB image"),
-        (lambda: grid_segments((4, 5), 0), r"size must be .*got \(0, 0\)"),
-        (lambda: grid_segments((4, 5), 2.5), "size must be"),
-        (lambda: grid_segments((4, 5), (1, 2, 3)), r"size must be .*got \(1, 2, 3\)"),
-        (lambda: grid_segments((0, 5), 2), r"shape must be .*got \(0, 5\)"),
-        (lambda: grid_segments(5, 2), "shape must be"),
+        (lambda: superpixels(np.full((4, 5), np.nan)), "superpixels-empty"),
+        (lambda: superpixels(np.zeros((4, 5)), mask=np.zeros((4, 5), bool)), "superpixels-empty"),
+        (lambda: superpixels(np.zeros((4, 5)), mask=np.ones((5, 4), bool)), "mask-size:mask"),
+        (lambda: superpixels(np.zeros((4, 5)), mask=np.ones((4, 5))), "mask-kind:mask"),
+        (lambda: superpixels(np.zeros((4, 5)), 0), "whole-number:n_segments"),
+        (lambda: superpixels(np.zeros((4, 5)), 2.5), "whole-number:n_segments"),
+        (lambda: superpixels(np.zeros((4, 5)), compactness=0), "number-range:compactness"),
+        (lambda: superpixels(np.zeros((4, 5)), sigma=-1), "number-range:sigma"),
+        (lambda: superpixels(np.zeros((4, 5)), lab=True), "image-rgb"),
+        (lambda: grid_segments((4, 5), 0), "window:size"),
+        (lambda: grid_segments((4, 5), 2.5), "window:size"),
+        (lambda: grid_segments((4, 5), (1, 2, 3)), "window:size"),
+        (lambda: grid_segments((0, 5), 2), "window:shape"),
+        (lambda: grid_segments(5, 2), "window:shape"),
     ],
 )
 def test_bad_input(call, message):
-    with pytest.raises(InvalidInputError, match=message):
+    with refused(message):
         call()

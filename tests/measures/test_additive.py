@@ -7,8 +7,9 @@ import naive
 import numpy as np
 import pytest
 import xarray as xr
+from refusals import refused
 
-from bimichi import AdditiveBiCapacity, BiCapacity, InvalidInputError, ModelFileError, choquet
+from bimichi import AdditiveBiCapacity, BiCapacity, ModelFileError, choquet
 from bimichi.integral.terms import term_features
 from bimichi.measures.additive import Terms
 from bimichi.measures.lattice import pair_lattice
@@ -114,10 +115,10 @@ def test_layouts_nan_and_range(rng):
         found = choquet(holed, g)
         assert np.isnan(found[3, 4])
         assert np.isnan(found).sum() == 1
-        with pytest.raises(InvalidInputError, match="NaN in 1 instances"):
+        with refused("nan"):
             choquet(holed, g, nan="raise")
     image[0, 0, 1] = -1.5
-    with pytest.raises(InvalidInputError, match=r"'rgb' .*reaches -1.5"):
+    with refused("source-range", "'rgb'", "1.5"):
         choquet(image, g)
 
 
@@ -165,37 +166,37 @@ def test_tables_and_the_additive_one():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: AdditiveBiCapacity(np.zeros(7)), "2 m\\^2 terms"),
-        (lambda: AdditiveBiCapacity(np.zeros(8)), "add up to 0.0; a bi-capacity has 1 there"),
-        (lambda: AdditiveBiCapacity(np.full(8, np.nan)), "finite"),
-        (lambda: AdditiveBiCapacity("x"), "real numbers"),
+        (lambda: AdditiveBiCapacity(np.zeros(7)), "terms-shape:terms"),
+        (lambda: AdditiveBiCapacity(np.zeros(8)), "terms-boundary"),
+        (lambda: AdditiveBiCapacity(np.full(8, np.nan)), "terms-finite"),
+        (lambda: AdditiveBiCapacity("x"), "real-numbers"),
         (
             lambda: AdditiveBiCapacity.from_tables([[0.9, 0.4], [0.4, -0.3]], np.diag([-0.5, -0.5])),
-            "'2' joining A lowers .*0.3",
+            "terms-monotone",
         ),
         (
             lambda: AdditiveBiCapacity.from_tables(np.diag([0.5, 0.5]), [[-1.2, 0], [0, 0.2]]),
-            "'2' joining B raises .*0.2",
+            "terms-monotone",
         ),
         (
             lambda: AdditiveBiCapacity.from_tables(np.diag([0.5, 0.5]), np.diag([-0.5, -0.5]), [[0, -0.6], [0, 0]]),
-            "'1' joining A lowers .*0.1",
+            "terms-monotone",
         ),
-        (lambda: AdditiveBiCapacity.from_tables([[0.5, 0.1], [0, 0.4]], np.diag([-0.5, -0.5])), "up must be symmetric"),
-        (lambda: AdditiveBiCapacity.from_tables([[1.0]], [[-1.0]], [[0.5]]), "not in A and in B"),
-        (lambda: AdditiveBiCapacity.from_tables([[1.0]], [-1.0]), "down must have one row"),
-        (lambda: AdditiveBiCapacity.additive([0.5, 0.6]), "add up to 1.1"),
-        (lambda: AdditiveBiCapacity.additive([1.5, -0.5]), "monotone"),
-        (lambda: AdditiveBiCapacity.random(65), "at most 64"),
-        (lambda: AdditiveBiCapacity.random(0), "whole number of at least 1, got 0"),
-        (lambda: AdditiveBiCapacity.random(3)[(0,), (0,)], "disjoint"),
-        (lambda: AdditiveBiCapacity.random(3)["ir", ()], "Unknown source 'ir'; the sources are '1'"),
-        (lambda: AdditiveBiCapacity.random(15).to_bicapacity(), "14 sources"),
-        (lambda: AdditiveBiCapacity.random(2, source_names=["a"]), "1 names for 2"),
+        (lambda: AdditiveBiCapacity.from_tables([[0.5, 0.1], [0, 0.4]], np.diag([-0.5, -0.5])), "pairs-symmetric:up"),
+        (lambda: AdditiveBiCapacity.from_tables([[1.0]], [[-1.0]], [[0.5]]), "cross-diagonal"),
+        (lambda: AdditiveBiCapacity.from_tables([[1.0]], [-1.0]), "pairs-shape:down"),
+        (lambda: AdditiveBiCapacity.additive([0.5, 0.6]), "terms-boundary"),
+        (lambda: AdditiveBiCapacity.additive([1.5, -0.5]), "terms-monotone"),
+        (lambda: AdditiveBiCapacity.random(65), "sources-many"),
+        (lambda: AdditiveBiCapacity.random(0), "whole-number"),
+        (lambda: AdditiveBiCapacity.random(3)[(0,), (0,)], "element-disjoint"),
+        (lambda: AdditiveBiCapacity.random(3)["ir", ()], "source-unknown"),
+        (lambda: AdditiveBiCapacity.random(15).to_bicapacity(), "sources-many"),
+        (lambda: AdditiveBiCapacity.random(2, source_names=["a"]), "names-number"),
     ],
 )
 def test_wrong_ones_are_refused(make, message):
-    with pytest.raises(InvalidInputError, match=message):
+    with refused(message):
         make()
 
 
@@ -224,19 +225,19 @@ def test_files(tmp_path):
         g = AdditiveBiCapacity.random(m, m, source_names=[f"söurce {k}" for k in range(m)])
         g.save(tmp_path / "g")
         assert AdditiveBiCapacity.load(tmp_path / "g") == g
-    with pytest.raises(ModelFileError, match="holds a '2-additive'"):
+    with refused("model-of-another", "'2-additive'", kind=ModelFileError):
         BiCapacity.load(tmp_path / "g")
     BiCapacity.random(2, random_state=0).save(tmp_path / "g")
-    with pytest.raises(ModelFileError, match="not a '2-additive'"):
+    with refused("model-of-another", "'2-additive'", kind=ModelFileError):
         AdditiveBiCapacity.load(tmp_path / "g")
     AdditiveBiCapacity.random(2, 0).save(tmp_path / "g")
     text = (tmp_path / "g").read_text()
     for old, new, message in (
-        ('"terms"', '"values"', "lacks 'terms'"),
-        ('"source_names"', '"names"', "lacks 'source_names'"),
-        ('"terms": [\n   ', '"terms": [\n   9', "add up to"),
+        ('"terms"', '"values"', "model-incomplete"),
+        ('"source_names"', '"names"', "model-incomplete"),
+        ('"terms": [\n   ', '"terms": [\n   9', "terms-boundary"),
     ):
         assert old in text
         (tmp_path / "bad").write_text(text.replace(old, new))
-        with pytest.raises(ModelFileError, match=message):
+        with refused(message, kind=ModelFileError):
             AdditiveBiCapacity.load(tmp_path / "bad")

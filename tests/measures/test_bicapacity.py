@@ -5,6 +5,7 @@ import naive
 import numpy as np
 import paper_tables
 import pytest
+from refusals import refused
 
 from bimichi import BiCapacity, Capacity, InvalidInputError
 
@@ -36,7 +37,7 @@ def test_the_papers_tables_are_bicapacities_and_round_trip(table, zero_bound):
 
 
 def test_pedestrian_1_needs_the_zero_bound_off():
-    with pytest.raises(InvalidInputError, match="monotone"):
+    with refused("values-monotone"):
         BiCapacity.from_matrix(paper_tables.matrix(paper_tables.PEDESTRIAN_1), zero_bound=True)
 
 
@@ -44,24 +45,24 @@ def test_error_names_the_pair_in_the_papers_notation():
     g = BiCapacity.from_matrix(paper_tables.matrix(paper_tables.UM_2))
     values = with_element(g, ({0, 1}, {2}), 0.20)
     values[g.code(({1}, {2}))] = 0.35
-    with pytest.raises(InvalidInputError, match=r"g_\{12,3\} = 0\.20 < g_\{2,3\} = 0\.35"):
+    with refused("values-monotone", "12,3", "0.20", "0.35"):
         BiCapacity(values)
 
 
 @pytest.mark.parametrize(
     ("value", "message"),
-    [(np.nan, r"NaN at g_\{1,2\}"), (1.5, r"g_\{1,2\} = 1\.5; .* \[-1, 1\]"), (-np.inf, r"-inf; .* \[-1, 1\]")],
+    [(np.nan, "values-nan"), (1.5, "values-range"), (-np.inf, "values-range")],
 )
 def test_bad_values_are_named(value, message):
     g = BiCapacity.additive([0.5, 0.3, 0.2])
-    with pytest.raises(InvalidInputError, match=message):
+    with refused(message):
         BiCapacity(with_element(g, ({0}, {1}), value))
 
 
 @pytest.mark.parametrize("pair", [({0, 1, 2}, ()), ((), {0, 1, 2}), ((), ())])
 def test_boundary_must_hold(pair):
     g = BiCapacity.additive([0.5, 0.3, 0.2])
-    with pytest.raises(InvalidInputError, match=r"has (1|-1|0) there"):
+    with refused("values-boundary"):
         BiCapacity(with_element(g, pair, 0.5))
 
 
@@ -69,8 +70,9 @@ def test_boundary_must_hold(pair):
     "values", [[[0], [1, 2]], np.zeros(8), np.zeros((3, 9)), np.zeros(0), ["a", "b", "c"], np.zeros(9, complex), 5.0]
 )
 def test_bad_arrays(values):
-    with pytest.raises(InvalidInputError, match="values"):
+    with pytest.raises(InvalidInputError) as raised:
         BiCapacity(values)
+    assert raised.value.code in ("real-numbers", "values-length")
 
 
 def test_rounding_below_the_tolerance_passes_and_is_listed():
@@ -131,46 +133,46 @@ def test_elements_by_index_name_and_single():
 @pytest.mark.parametrize(
     ("pair", "message"),
     [
-        (({0}, {0}), "disjoint.*'thermal'"),
-        ((["thermal"], ["sonar"]), "Unknown source 'sonar'; the sources are 'thermal', 'rgb', 'lidar'"),
-        (({3}, ()), r"index 3 must lie in 0\.\.2"),
-        (({-1}, ()), "index -1"),
-        (({True}, ()), "index or its name, got True"),
-        (({0.5}, ()), "index or its name, got 0.5"),
-        ((None, ()), "iterable, got None"),
-        (0, "pair of sets"),
-        (((), (), ()), "pair of sets"),
+        (({0}, {0}), "element-disjoint"),
+        ((["thermal"], ["sonar"]), "source-unknown"),
+        (({3}, ()), "source-index"),
+        (({-1}, ()), "source-index"),
+        (({True}, ()), "source-key"),
+        (({0.5}, ()), "source-key"),
+        ((None, ()), "set-kind"),
+        (0, "element-pair"),
+        (((), (), ()), "element-pair"),
     ],
 )
 def test_bad_elements(pair, message):
     g = BiCapacity.additive([0.5, 0.3, 0.2], NAMES)
-    with pytest.raises(InvalidInputError, match=message):
+    with refused(message):
         g[pair]
 
 
 @pytest.mark.parametrize(
     ("names", "message"),
     [
-        (["a", "b"], "2 names for 3 sources"),
-        (["a", "a", "b"], "'a' occurs more than once"),
-        ("abc", "single string"),
-        (["a", "", "b"], "non-empty"),
-        (["a", 1, "b"], "non-empty strings of valid text, got 1"),
-        (7, "list of names"),
-        (["a", "\ud800", "b"], "valid text"),
+        (["a", "b"], "names-number"),
+        (["a", "a", "b"], "names-distinct"),
+        ("abc", "names-list"),
+        (["a", "", "b"], "names-text"),
+        (["a", 1, "b"], "names-text"),
+        (7, "names-list"),
+        (["a", "\ud800", "b"], "names-text"),
     ],
 )
 def test_bad_names(names, message):
-    with pytest.raises(InvalidInputError, match=message):
+    with refused(message):
         BiCapacity.additive([0.5, 0.3, 0.2], names)
 
 
 def test_matrix_with_a_number_where_the_sets_meet():
     rows = paper_tables.matrix(paper_tables.UM_2)
     rows[1][1] = 0.0
-    with pytest.raises(InvalidInputError, match=r"matrix\[1, 1\] = 0, but A and B share"):
+    with refused("matrix-overlap:matrix", "[1, 1]"):
         BiCapacity.from_matrix(rows)
-    with pytest.raises(InvalidInputError, match="square"):
+    with refused("matrix-shape"):
         BiCapacity.from_matrix(np.zeros((2, 4)))
 
 
@@ -205,22 +207,22 @@ def test_completions_differ_as_named():
 @pytest.mark.parametrize(
     ("elements", "message"),
     [
-        ({((0,), (1,)): 0.5, ((0,), ()): 0.2}, r"g_\{1,∅\} = 0\.20 < g_\{1,2\} = 0\.50"),
-        ({((0,), ()): -0.5}, r"g_\{1,∅\} = -0\.50 < g_\{∅,∅\} = 0\.00"),
-        ({((0, 1), ()): 0.5}, "has 1 there"),
-        ({((0,), ()): np.nan}, "must be a number, got nan"),
-        ({((0,), ()): "high"}, "must be a number, got 'high'"),
-        ({((0,), ()): 3.0}, r"g_\{12,∅\} = 1\.00 < g_\{1,∅\} = 3\.00"),
+        ({((0,), (1,)): 0.5, ((0,), ()): 0.2}, "elements-monotone"),
+        ({((0,), ()): -0.5}, "elements-monotone"),
+        ({((0, 1), ()): 0.5}, "values-boundary"),
+        ({((0,), ()): np.nan}, "number"),
+        ({((0,), ()): "high"}, "number"),
+        ({((0,), ()): 3.0}, "elements-monotone"),
     ],
 )
 def test_contradictory_elements(elements, message):
-    with pytest.raises(InvalidInputError, match=message):
+    with refused(message):
         BiCapacity.from_elements(elements, 2)
 
 
 def test_an_element_given_twice():
     assert BiCapacity.from_elements({((0,), ()): 0.2, (("1",), ()): 0.2}, 2)[0, ()] == 0.2
-    with pytest.raises(InvalidInputError, match=r"g_\{1,∅\} is given twice, as 0\.2.* and as 0\.5"):
+    with refused("element-twice", "0.2", "0.5"):
         BiCapacity.from_elements({((0,), ()): 0.2, (("1",), ()): 0.5}, 2)
 
 
@@ -228,12 +230,12 @@ def test_number_of_sources_from_the_largest_index():
     assert BiCapacity.from_elements({((0,), (2,)): 0.2}).n_sources == 3
     assert Capacity.from_elements({(1,): 0.2}).n_sources == 2
     for elements in ({}, {(("a",), ()): 0.1}):
-        with pytest.raises(InvalidInputError, match="source_names must be given"):
+        with refused("names-missing:source_names"):
             BiCapacity.from_elements(elements)
     for names in (2.0, True):
-        with pytest.raises(InvalidInputError, match="list of names or a number"):
+        with refused("names-list"):
             BiCapacity.from_elements({((0,), ()): 0.2}, names)
-    with pytest.raises(InvalidInputError, match="mapping"):
+    with refused("elements-kind"):
         BiCapacity.from_elements([1, 2])
 
 
@@ -250,12 +252,12 @@ def test_negative_zero_is_zero():
 def test_rejecting_many_violations_is_quick_and_counts_them(rng):
     values = rng.uniform(-1, 1, 3**11)
     lattice = BiCapacity.random(11, random_state=0).lattice
-    with pytest.raises(InvalidInputError, match=r"\(and [0-9,]{7,} more\)"):
+    with refused("values-monotone"):
         BiCapacity(lattice.with_boundary(values))
 
 
 def test_unknown_completion():
-    with pytest.raises(InvalidInputError, match="completion must be one of middle"):
+    with refused("choice:completion"):
         BiCapacity.from_elements({}, 2, completion="best")
 
 
@@ -264,15 +266,15 @@ def test_cumulative_prospect_form(rng):
     g = BiCapacity.from_capacities(up, down)
     for a, b in naive.pairs(3):
         assert g[a, b] == pytest.approx(up[a] - down[b])
-    with pytest.raises(InvalidInputError, match="different sources"):
+    with refused("capacities-sources"):
         BiCapacity.from_capacities(up, Capacity.random(2))
-    with pytest.raises(InvalidInputError, match="Capacity objects"):
+    with refused("capacities"):
         BiCapacity.from_capacities([0, 1], up)
 
 
 @pytest.mark.parametrize("weights", [[0.5, 0.6], [1.5, -0.5], [], [np.nan, 1]])
 def test_bad_weights(weights):
-    with pytest.raises(InvalidInputError, match="weights"):
+    with refused("weights-sum:weights" if len(weights) else "weights-shape:weights"):
         BiCapacity.additive(weights)
 
 
@@ -311,11 +313,11 @@ def test_random_favours_no_source_and_no_side(zero_bound, method):
 
 
 def test_bad_sampling_arguments():
-    with pytest.raises(InvalidInputError, match="method must be one of ranks, breadth-first"):
+    with refused("choice:method"):
         BiCapacity.random(3, method="depth-first")
-    with pytest.raises(InvalidInputError, match="random_state"):
+    with refused("random-state:random_state"):
         BiCapacity.random(3, random_state="seed")
-    with pytest.raises(InvalidInputError, match="zero_bound"):
+    with refused("flag:zero_bound"):
         BiCapacity.random(3, zero_bound="no")
 
 
@@ -337,7 +339,7 @@ def test_tables():
     assert "0.97" in repr(g)
     assert "zero_bound=False" in repr(g)
     assert "<table>" in g._repr_html_()
-    with pytest.raises(InvalidInputError, match="bold must be elements, or bool of shape"):
+    with refused("values-shape:bold"):
         g.to_markdown(bold=np.zeros(3))
 
 
@@ -358,14 +360,14 @@ def test_names_cannot_escape_into_html_or_markdown():
 
 def test_tables_of_many_sources_are_refused_but_repr_is_not():
     g = BiCapacity.random(6, random_state=0)
-    with pytest.raises(InvalidInputError, match="up to 5 sources"):
+    with refused("sources-many"):
         g.to_markdown()
     assert "729 elements" in repr(g)
     assert "729 elements" in g._repr_html_()
-    with pytest.raises(InvalidInputError, match="up to 12 sources"):
+    with refused("sources-many", "12"):
         BiCapacity.random(13, random_state=0).to_matrix()
     c = Capacity.random(8, 0)
     assert "256 elements" in repr(c)
     assert "256 elements" in c._repr_html_()
-    with pytest.raises(InvalidInputError, match="up to 6 sources"):
+    with refused("sources-many"):
         c.to_markdown()

@@ -6,6 +6,7 @@ import zipfile
 import numpy as np
 import pytest
 from mutation import check_mutated
+from refusals import refused
 
 from bimichi import BiCapacity, BimichiError, Capacity, ModelFileError
 from bimichi.measures import files as io
@@ -50,7 +51,7 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path, monkeypat
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("os.fsync", fail)
-    with pytest.raises(BimichiError, match=r"Cannot write .*g\.json: No space left"):
+    with refused("output-unwritable", "g.json", kind=BimichiError):
         LARGE.save(path)
     assert path.read_bytes() == before
     assert list(tmp_path.iterdir()) == [path]
@@ -67,13 +68,13 @@ def test_an_interrupt_leaves_nothing_behind(tmp_path, monkeypatch):
 
 
 def test_unwritable_and_unreadable_places(tmp_path):
-    with pytest.raises(BimichiError, match="Cannot write"):
+    with refused("output-unwritable", kind=BimichiError):
         SMALL.save(tmp_path / "none" / "g.json")
-    with pytest.raises(ModelFileError, match=r"Cannot read the model file .*No such file"):
+    with refused("model-unreadable", kind=ModelFileError):
         BiCapacity.load(tmp_path / "none.json")
-    with pytest.raises(ModelFileError, match="Cannot read"):
+    with refused("model-unreadable", kind=ModelFileError):
         BiCapacity.load(tmp_path)
-    with pytest.raises(ModelFileError, match="Cannot read"):
+    with refused("model-unreadable", kind=ModelFileError):
         BiCapacity.load("a\0b")
 
 
@@ -92,8 +93,8 @@ def changed(**changes):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('{"format": "bimichi-model", "version": 5, "tables": {}}', "format version 5; this bimichi .* reads up to 4"),
-        (changed(version=5), "format version 5; this bimichi .* reads up to 4. Upgrade"),
+        ('{"format": "bimichi-model", "version": 2, "tables": {}}', "format version 2; this bimichi .* reads up to 1"),
+        (changed(version=2), "format version 2; this bimichi .* reads up to 1. Upgrade"),
         (changed(version="1"), "format version is not valid: '1'"),
         (changed(version=True), "format version is not valid"),
         (changed(version=0), "format version is not valid"),
@@ -107,17 +108,17 @@ def changed(**changes):
         (changed(arrays={"values": [10**400] * 9}), "too large"),
         (changed(source_names=["a"]), "1 names for 2 sources"),
         (changed(source_names=None), ""),
-        (changed(source_names=[{}, []]), "non-empty strings"),
-        (changed(source_names="gone"), "source_names"),
-        (changed(zero_bound="yes"), "zero_bound"),
-        (changed(zero_bound="gone"), "zero_bound"),
-        ("", "JSON cannot be read"),
-        ("[]", "not an object"),
-        ("[" * 100_000, "JSON cannot be read"),
-        ('{"a": NaN}', "NaN is not a number"),
-        ('{"a": 1e999}', "too large"),
-        ('{"a": ' + "9" * 5000 + "}", "JSON cannot be read"),
-        ("\ud800", "JSON cannot be read"),
+        (changed(source_names=[{}, []]), "names-text"),
+        (changed(source_names="gone"), "model-incomplete"),
+        (changed(zero_bound="yes"), "flag"),
+        (changed(zero_bound="gone"), "model-incomplete"),
+        ("", "json"),
+        ("[]", "json"),
+        ("[" * 100_000, "json"),
+        ('{"a": NaN}', "json"),
+        ('{"a": 1e999}', "json"),
+        ('{"a": ' + "9" * 5000 + "}", "json"),
+        ("\ud800", "json"),
     ],
 )
 def test_wrong_documents(text, message, tmp_path):
@@ -126,7 +127,7 @@ def test_wrong_documents(text, message, tmp_path):
     if not message:
         assert BiCapacity.load(path).source_names == ("1", "2")
         return
-    with pytest.raises(ModelFileError, match=message):
+    with refused(message, kind=ModelFileError):
         BiCapacity.load(path)
 
 
@@ -136,7 +137,7 @@ def test_nested_headers_are_refused(tmp_path):
         deep = [deep]
     path = tmp_path / "g.json"
     path.write_text(changed(training=deep))
-    with pytest.raises(ModelFileError, match="nested more than 32 deep"):
+    with refused("json-depth", "32", kind=ModelFileError):
         BiCapacity.load(path)
 
 
@@ -160,41 +161,41 @@ HEADER = changed(arrays="gone")
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (archive(values_npy=npy(SMALL.values)), "damaged archive"),
-        (archive(header_json=HEADER), "not a valid bicapacity file: it lacks 'values'"),
-        (archive(header_json=HEADER, values_npy=npy(SMALL.values.astype(">f4"))), "type >f4"),
-        (archive(header_json=HEADER, values_npy=npy(np.array([print], object))), "type object"),
-        (archive(header_json=HEADER, values_npy=npy(SMALL.to_matrix())), "shape"),
-        (archive(header_json=HEADER, values_npy=b"x"), "damaged archive"),
-        (archive(header_json=HEADER, values_npy=b"0" * (io.SIZE_LIMIT + 1)), "unpacks to more than"),
-        (b"PK", "damaged archive"),
+        (archive(values_npy=npy(SMALL.values)), "model-archive"),
+        (archive(header_json=HEADER), "model-incomplete"),
+        (archive(header_json=HEADER, values_npy=npy(SMALL.values.astype(">f4"))), "model-array-type"),
+        (archive(header_json=HEADER, values_npy=npy(np.array([print], object))), "model-array-type"),
+        (archive(header_json=HEADER, values_npy=npy(SMALL.to_matrix())), "model-array-type"),
+        (archive(header_json=HEADER, values_npy=b"x"), "model-archive"),
+        (archive(header_json=HEADER, values_npy=b"0" * (io.SIZE_LIMIT + 1)), "model-large"),
+        (b"PK", "model-archive"),
         (
             archive(header_json=HEADER, values_npy=npy(SMALL.values), extra_npy=npy(SMALL.values)),
-            "holds 'extra'",
+            "model-member",
         ),
-        (archive(header_json=HEADER, values_npy=npy(SMALL.values), readme="hello"), "holds 'readme'"),
-        (archive(header_json=HEADER, values_npy=npy(SMALL.values)[:-8]), "holds 8 numbers in place of an array"),
-        (archive(header_json=HEADER, values_npy=npy(SMALL.values) + b"0" * 8), "holds 10 numbers in place"),
-        (archive(header_json=HEADER, **{f"m{k}": b"" for k in range(100)}), "too many members"),
-        (archive(header_json=HEADER, values_npy=npy(SMALL.values)) + b"more", "directory is not at its end"),
+        (archive(header_json=HEADER, values_npy=npy(SMALL.values), readme="hello"), "model-member"),
+        (archive(header_json=HEADER, values_npy=npy(SMALL.values)[:-8]), "model-array-size"),
+        (archive(header_json=HEADER, values_npy=npy(SMALL.values) + b"0" * 8), "model-array-size"),
+        (archive(header_json=HEADER, **{f"m{k}": b"" for k in range(100)}), "model-archive"),
+        (archive(header_json=HEADER, values_npy=npy(SMALL.values)) + b"more", "model-archive"),
     ],
 )
 def test_wrong_archives(content, message, tmp_path):
     path = tmp_path / "g.npz"
     path.write_bytes(content)
-    with pytest.raises(ModelFileError, match=message):
+    with refused(message, kind=ModelFileError):
         BiCapacity.load(path)
 
 
 def test_files_that_are_too_large(tmp_path):
     path = tmp_path / "g.json"
     path.write_bytes(b" " * (io.DOCUMENT_LIMIT + 1))
-    with pytest.raises(ModelFileError, match="more than 1,048,576 bytes"):
+    with refused("model-large", "1,048,576", kind=ModelFileError):
         BiCapacity.load(path)
     with path.open("wb") as file:
         file.write(b"PK")
         file.truncate(io.SIZE_LIMIT + 1)
-    with pytest.raises(ModelFileError, match="more than 268,435,456 bytes"):
+    with refused("model-large", "268,435,456", kind=ModelFileError):
         BiCapacity.load(path)
 
 
@@ -215,10 +216,10 @@ def test_an_archive_cannot_lie_about_its_size(tmp_path, monkeypatch):
         tracemalloc.stop()
 
 
-def peak_of_refusal(path, message):
+def peak_of_refusal(path, *rule):
     tracemalloc.start()
     try:
-        with pytest.raises(ModelFileError, match=message):
+        with refused(*rule, kind=ModelFileError):
             BiCapacity.load(path)
         return tracemalloc.get_traced_memory()[1]
     finally:
@@ -228,7 +229,7 @@ def peak_of_refusal(path, message):
 def test_the_header_of_an_archive_is_bounded_as_a_document_is(tmp_path):
     path = tmp_path / "g.npz"
     path.write_bytes(archive(header_json="[" + "0," * 2**23 + "0]"))
-    assert peak_of_refusal(path, r"its header.json unpacks to more than 1,048,576 bytes") < 2**23
+    assert peak_of_refusal(path, "model-large", "header.json", "1,048,576") < 2**23
 
 
 def test_all_members_share_one_budget(tmp_path, monkeypatch):
@@ -236,7 +237,7 @@ def test_all_members_share_one_budget(tmp_path, monkeypatch):
     names = [name for name in io.ARRAYS if name != "values"]
     path = tmp_path / "g.npz"
     path.write_bytes(archive(header_json=HEADER, **{f"{name}_npy": npy(np.zeros(2**15)) for name in names}))
-    assert peak_of_refusal(path, "unpacks to more than 1,048,576 bytes") < 2**23
+    assert peak_of_refusal(path, "model-large", "1,048,576") < 2**23
 
 
 def test_many_entries_of_one_member_are_refused(tmp_path):
@@ -250,22 +251,22 @@ def test_many_entries_of_one_member_are_refused(tmp_path):
     end[12:16] = len(directory).to_bytes(4, "little")
     path = tmp_path / "g.npz"
     path.write_bytes(content[:start] + directory + bytes(end))
-    assert peak_of_refusal(path, "two members of one name") < 2**22
+    assert peak_of_refusal(path, "model-archive") < 2**22
 
 
 def test_other_compressions_are_refused(tmp_path):
     path = tmp_path / "g.npz"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_BZIP2) as file:
         file.writestr("header.json", HEADER)
-    with pytest.raises(ModelFileError, match="compressed in a way"):
+    with refused("model-compression", kind=ModelFileError):
         BiCapacity.load(path)
 
 
 @pytest.mark.parametrize("path", ["", "a\0b", 123.5])
 def test_paths_that_are_none(path):
-    with pytest.raises(BimichiError, match="Cannot write"):
+    with refused("output-unwritable", kind=BimichiError):
         SMALL.save(path)
-    with pytest.raises(ModelFileError, match="Cannot read"):
+    with refused("model-unreadable", kind=ModelFileError):
         BiCapacity.load(path)
 
 

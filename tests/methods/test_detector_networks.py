@@ -5,9 +5,10 @@ import pytest
 from networks import constant
 from onnx import TensorProto, helper
 from PIL import Image
+from refusals import refused
 
 from bimichi import paper_methods
-from bimichi.errors import InvalidInputError, ModelFileError
+from bimichi.errors import ModelFileError
 from bimichi.methods import DetectorMask
 from bimichi.methods.yolo_seg import n_anchors, suppressed
 
@@ -79,7 +80,7 @@ def test_torchvision_masks_of_another_size_than_images(tmp_path):
     ]
     sizes = {"boxes": (FLOAT, ["n", 4]), "labels": (WHOLE, ["n"]), "scores": (FLOAT, ["n"])}
     path = write(tmp_path / "a.onnx", nodes, (3, "h", "w"), sizes | {"masks": (FLOAT, ["n", 1, "h", "w"])})
-    with pytest.raises(ModelFileError, match=r"\(1, 1, 9, 9\); expected of torchvision's"):
+    with refused("network-outputs", kind=ModelFileError):
         DetectorMask(path).fit().fuse(np.zeros((20, 30, 3), np.uint8))
 
 
@@ -179,14 +180,14 @@ def test_yolo_of_any_size_and_overlapping_boxes(tmp_path, prototypes):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"anchors": 38}, r"output0 tensor\(float\) \(1, 9, 38\).*exported without non-maximum suppression"),
-        ({"image": (1, 4, SIDE, SIDE)}, r"inputs image tensor\(float\) \(1, 4, 64, 64\)"),
-        ({"image": (2, 3, SIDE, SIDE)}, r"\(2, 3, 64, 64\)"),
+        ({"anchors": 38}, "output0 tensor(float) (1, 9, 38)"),
+        ({"image": (1, 4, SIDE, SIDE)}, "image tensor(float) (1, 4, 64, 64)"),
+        ({"image": (2, 3, SIDE, SIDE)}, "(2, 3, 64, 64)"),
     ],
 )
 def test_yolo_networks_of_another_signature(changes, message, tmp_path, prototypes):
     path = yolo(tmp_path / "other.onnx", [], prototypes, **changes)
-    with pytest.raises(ModelFileError, match=rf"(?s)other\.onnx' has .*{message}") as caught:
+    with refused("detector-signature", "other.onnx", message, kind=ModelFileError) as caught:
         DetectorMask(path).fit()
     for network in ("model zoo's Mask R-CNN", "torchvision's Mask R-CNN", "YOLO segmentation network"):
         assert network in str(caught.value)
@@ -195,13 +196,13 @@ def test_yolo_networks_of_another_signature(changes, message, tmp_path, prototyp
 def test_yolo_outputs_that_cannot_be_used(tmp_path, prototypes):
     image = np.zeros((SIDE, SIDE, 3), np.uint8)
     path = yolo(tmp_path / "a.onnx", [], prototypes)
-    with pytest.raises(InvalidInputError, match="target_class is 7, but the network has the classes 0 to 2"):
+    with refused("network-class:target_class"):
         DetectorMask(path, target_class=7).fit().fuse(image)
     path = yolo(tmp_path / "b.onnx", [], prototypes, n_classes=0)
-    with pytest.raises(ModelFileError, match=r"shapes \(1, 6, 84\) and \(1, 2, 16, 16\); expected"):
+    with refused("network-outputs", "84", "16", kind=ModelFileError):
         DetectorMask(path).fit().fuse(image)
     path = yolo(tmp_path / "c.onnx", [(1, 1, 1, 1, 0, np.nan, (0, 0))], prototypes)
-    with pytest.raises(ModelFileError, match="NaN or infinite"):
+    with refused("network-nan", kind=ModelFileError):
         DetectorMask(path).fit().fuse(image)
 
 

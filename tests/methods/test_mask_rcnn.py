@@ -1,5 +1,6 @@
 """What Mask R-CNN finds, as `DetectorMask` makes a map of it; networks and images that it refuses."""
 
+import re
 from types import SimpleNamespace
 
 import numpy as np
@@ -7,8 +8,9 @@ import pytest
 from networks import IMAGE, NAMES, SHAPES, TYPES, constant, naive_paste, network, write
 from onnx import TensorProto
 from PIL import Image
+from refusals import refused
 
-from bimichi.errors import InvalidInputError, ModelFileError
+from bimichi.errors import ModelFileError
 from bimichi.methods import DetectorMask
 from bimichi.methods.mask_rcnn import detect, paste_mask
 
@@ -119,8 +121,9 @@ def test_networks_of_another_signature(changes, found, tmp_path):
         "6887": np.zeros((1, 1, 28, 28), np.float32),
     } | changes.pop("nodes", {})
     write(tmp_path / "other.onnx", [constant(name, value) for name, value in values.items()], **changes)
-    with pytest.raises(ModelFileError, match=rf"(?s)other\.onnx' has .*{found}.*expected .*masks \(n, 1, 28, 28\)"):
+    with refused("detector-signature", "other.onnx", "(n, 1, 28, 28)", kind=ModelFileError) as raised:
         DetectorMask(tmp_path / "other.onnx").fit()
+    assert re.search(f"(?s){found}", str(raised.value))
 
 
 def test_sizes_that_a_file_leaves_open(tmp_path):
@@ -133,18 +136,18 @@ def test_a_network_for_one_size_only(tmp_path):
     path = network(tmp_path / "a.onnx", [[0, 0, 9, 9]], None, pixels=[0], image=(TensorProto.FLOAT, (3, 800, 800)))
     model = DetectorMask(path).fit()
     assert not model.fuse(np.zeros((50, 50, 3), np.uint8)).any()
-    message = r"(?s)failed on an image of 100 x 120 pixels, resized to 800 x 960: .* 960"
-    with pytest.raises(ModelFileError, match=message):
+    message = "network-failed"
+    with refused(message, kind=ModelFileError):
         model.fuse(IMAGE)
 
 
 @pytest.mark.parametrize(
     ("outputs", "message"),
     [
-        ({3: np.zeros((2, 1, 800, 960), np.float32)}, r"shapes .*\(2, 1, 800, 960\); expected"),
-        ({1: np.zeros(3, np.int64)}, r"shapes \(2, 4\), \(3,\)"),
-        ({0: np.float32(0)}, r"shapes \(\), \(2,\)"),
-        ({0: np.full((2, 4), np.nan, np.float32)}, "NaN or infinite values on an image of 100 x 120 pixels"),
+        ({3: np.zeros((2, 1, 800, 960), np.float32)}, "network-outputs"),
+        ({1: np.zeros(3, np.int64)}, "network-outputs"),
+        ({0: np.float32(0)}, "network-outputs"),
+        ({0: np.full((2, 4), np.nan, np.float32)}, "network-nan"),
     ],
 )
 def test_outputs_that_cannot_be_used(outputs, message):
@@ -152,26 +155,26 @@ def test_outputs_that_cannot_be_used(outputs, message):
     for k, array in outputs.items():
         given[k] = array
     session = SimpleNamespace(get_inputs=lambda: [SimpleNamespace(name="image")], run=lambda names, feed: given)
-    with pytest.raises(ModelFileError, match=message):
+    with refused(message, kind=ModelFileError):
         detect(session, IMAGE)
 
 
 @pytest.mark.parametrize(
     ("image", "message"),
     [
-        (IMAGE[..., 0], r"RGB image .* got shape \(100, 120\).*np\.stack"),
-        (np.zeros((9, 9, 4), np.uint8), "alpha"),
-        (np.moveaxis(IMAGE, -1, 0), "moveaxis"),
-        (IMAGE[:0], r"got shape \(0, 120, 3\)\.$"),
-        (IMAGE.astype(np.uint16), r"image of uint16; .*X / 65535"),
-        (IMAGE.astype(np.int64), "image of int64"),
-        (IMAGE.astype(bool), "image of bool"),
-        (IMAGE + 255.0, "floats from 255 to 255"),
-        (IMAGE - 0.5, r"floats from -0\.5 to -0\.5"),
-        (IMAGE * np.nan, "floats from nan to nan"),
+        (IMAGE[..., 0], "image-rgb"),
+        (np.zeros((9, 9, 4), np.uint8), "image-rgb"),
+        (np.moveaxis(IMAGE, -1, 0), "image-rgb"),
+        (IMAGE[:0], "image-rgb"),
+        (IMAGE.astype(np.uint16), "image-type:X"),
+        (IMAGE.astype(np.int64), "image-type"),
+        (IMAGE.astype(bool), "image-type"),
+        (IMAGE + 255.0, "image-range"),
+        (IMAGE - 0.5, "image-range"),
+        (IMAGE * np.nan, "image-range"),
     ],
 )
 def test_images_that_cannot_be_used(image, message, tmp_path):
     model = DetectorMask(network(tmp_path / "a.onnx", [], [])).fit()
-    with pytest.raises(InvalidInputError, match=message):
+    with refused(message):
         model.fuse(image)

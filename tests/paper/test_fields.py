@@ -7,8 +7,9 @@ import shutil
 import numpy as np
 import pytest
 from program import run
+from refusals import refused
 
-from bimichi import BiMIChI, InvalidInputError, compare, paper as experiments
+from bimichi import BiMIChI, compare, paper as experiments
 from bimichi.datasets import flood
 from bimichi.methods import SignedSource
 from bimichi.paper import run_field
@@ -63,21 +64,23 @@ def test_reproduce_writes_all_of_it(result, folder):
 
 def test_the_commands_learn_from_the_written_files(result, folder, monkeypatch):
     monkeypatch.chdir(folder)
-    train, fuse = FIELDS[result.field].commands.replace("\\\n", " ").splitlines()[:2]
+    train, fuse, report = FIELDS[result.field].commands.splitlines()
     shown = run(*shlex.split(train)[1:], "--objective", "mean", "--superpixels", 60, "--quiet")
     assert shown.exit_code == 0, shown.output
     shown = run(*shlex.split(fuse)[1:])
     assert shown.exit_code == 0, shown.output
     assert len(list((folder / "fused").glob("*.tif"))) == 4
-    for name in ("fused", "model.json", "model.json.run.json"):
+    shown = run(*shlex.split(report)[1:])
+    assert shown.exit_code == 0, shown.output
+    for name in ("fused", "reports", "model.json", "model.json.run.json"):
         made = folder / name
         shutil.rmtree(made) if made.is_dir() else made.unlink()
 
 
 def test_bad_arguments():
-    with pytest.raises(InvalidInputError, match="field must be one of"):
+    with refused("choice:field"):
         run_field("fire")
-    with pytest.raises(InvalidInputError, match="n_train must be"):
+    with refused("whole-number:n_train"):
         run_field("flood", 0)
 
 

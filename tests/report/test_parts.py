@@ -5,19 +5,28 @@ from io import BytesIO
 
 import numpy as np
 import pytest
+from jinja2 import UndefinedError
 from matplotlib import colormaps
 from matplotlib.colors import to_hex
 from pages import planes_of
 from PIL import Image
 
+from bimichi._colours import MISSING, colour_of, swatch
+from bimichi._templates import environment, render
 from bimichi.report import thumbnail
+from bimichi.report.contents import embed_plane
 from bimichi.report.inputs import Sampling
-from bimichi.report.page import MISSING, colour_of, element, embed_plane, swatch
 
 
-def test_markup_escapes_text_and_attributes():
-    made = element("td", "<b>", element("i", "&"), title="\"<>&'", data_code=3, hidden=True, scope=None)
-    assert made == ('<td title="&quot;&lt;&gt;&amp;&#x27;" data-code="3" hidden>&lt;b&gt;<i>&amp;</i></td>')
+def test_templates_escape_text_and_attributes():
+    page = environment().from_string('<td title="{{ text }}"{{ {"id": text}|xmlattr }}>{{ text }}</td>')
+    escaped = "&#34;&lt;&gt;&amp;&#39;"
+    assert page.render(text="\"<>&'") == f'<td title="{escaped}" id="{escaped}">{escaped}</td>'
+
+
+def test_values_that_a_template_lacks_are_an_error():
+    with pytest.raises(UndefinedError):
+        render("parameters.html", parameters={})
 
 
 @pytest.mark.parametrize("kind", [np.uint8, np.float32, np.float64])

@@ -9,9 +9,9 @@ from pages import HOSTILE, data_of, fitted, image, other, planes_of
 from playwright import sync_api
 
 from bimichi import MICI, BiMIChI, WeightedMeanFusion, as_rule
+from bimichi._colours import colour_of
 from bimichi.explain import chain, contributions
 from bimichi.report import write_report
-from bimichi.report.page import colour_of
 
 READOUT = """() => {
   const text = (root, selector) => root.querySelector(selector)?.textContent ?? null;
@@ -381,6 +381,18 @@ def test_narrow_screens_have_no_overflow(opened, m, options):
 def test_an_old_browser_shows_a_message(opened):
     page = opened(fitted(2), image(2), before="delete window.DecompressionStream")
     sync_api.expect(page.locator("#problem")).to_contain_text("DecompressionStream")
+
+
+def test_a_notebook_shows_the_page_in_a_frame(browser, tmp_path):
+    report = write_report(tmp_path / "report.html", fitted(2), image(2))
+    page = browser.new_page()
+    complaints = []
+    page.on("console", lambda message: complaints.append(message.text))
+    page.set_content(report._repr_html_())
+    frame = page.frame_locator("iframe")
+    sync_api.expect(frame.locator("#fused-value")).to_have_text(re.compile(r"\d"))
+    page.close()
+    assert complaints == []
 
 
 def test_every_control_can_be_reached_by_key(opened):

@@ -22,7 +22,7 @@ ANNOTATIONS = [
     Slip(
         "annotations in folders of a folder",
         f"{NESTED} --boxes notes",
-        ("notes has no annotation file, but the folders mon, tue", "a quoted pattern", "--labels"),
+        ("[annotations-folders]", "--labels"),
         files.nested,
         f"{NESTED} --labels 'notes/*/1.csv'",
     ),
@@ -36,13 +36,13 @@ ANNOTATIONS = [
     Slip(
         "missing boxes",
         f"{PLAIN} --boxes box.csv",
-        ("no file or folder box.csv", "Did you mean boxes.csv?"),
+        ("[file-missing]", "box.csv", "boxes.csv"),
         remedy=TRAIN,
     ),
     Slip(
         "column missing",
         TRAIN,
-        ("names its columns", "x,y,w,h", "found 'x,y,w'"),
+        ("[csv-header]", "x,y,w,h", "'x,y,w'"),
         boxes(f"{X},{Y},{W}", header="x,y,w"),
         TRAIN,
         WHOLE,
@@ -50,7 +50,7 @@ ANNOTATIONS = [
     Slip(
         "no header",
         TRAIN,
-        ("must start with a line that names its columns", "found '12,8,9,14'"),
+        ("[csv-header]", "'12,8,9,14'"),
         text("boxes.csv", "12,8,9,14\n"),
         TRAIN,
         WHOLE,
@@ -87,12 +87,12 @@ ANNOTATIONS = [
         TRAIN,
         WHOLE,
     ),
-    Slip("empty CSV", TRAIN, ("names its columns", "found nothing"), text("boxes.csv", "")),
-    Slip("header only", TRAIN, ("boxes.csv has no targets", "Check that it names these images"), boxes()),
+    Slip("empty CSV", TRAIN, ("[csv-header]",), text("boxes.csv", "")),
+    Slip("header only", TRAIN, ("[targets-missing]", "boxes.csv"), boxes()),
     Slip(
         "boxes of another image",
         TRAIN,
-        ("Warning: boxes.csv is about one image, 'noon'", "none of thermal.png, grey.png"),
+        ("[annotations-other-image]", "'noon'", "boxes.csv", "thermal.png", "grey.png"),
         boxes("noon,12,8,9,14", header="image,x,y,w,h"),
         TRAIN,
         boxes("grey.png,12,8,9,14", header="image,x,y,w,h"),
@@ -100,13 +100,13 @@ ANNOTATIONS = [
     Slip(
         "boxes of other images",
         TRAIN,
-        ("the images 'noon', 'dawn'", "matched by path, name"),
+        ("[annotations-other-images]", "'noon'", "'dawn'"),
         boxes("noon,12,8,9,14", "dawn,1,2,3,4", header="image,x,y,w,h"),
     ),
     Slip(
         "ambiguous images",
         "train 'thermal/*/1.png' 'grey/*/1.png' --boxes boxes.csv -o m.json",
-        ("'1.png' may be any of the scenes 'mon', 'tue'", "by its path"),
+        ("[annotations-ambiguous]", "'1.png'", "'mon'", "'tue'"),
         files.twins,
         "train 'thermal/*/1.png' 'grey/*/1.png' --boxes boxes.csv --objective mean --superpixels 40 -o m.json",
         boxes("mon/1.png,12,8,9,14", header="image,x,y,w,h"),
@@ -114,14 +114,14 @@ ANNOTATIONS = [
     Slip(
         "no image for many",
         f"{MANY} --boxes boxes.csv",
-        ("in which of the 2 scenes", "needs a column image"),
+        ("in which of the 2 scenes", "[annotations-scene]"),
         files.many,
         f"{MANY} --boxes all.csv",
     ),
     Slip(
         "target misspelled",
         f"{TRAIN} --target persn",
-        ("no label 'persn'; it has 'person' (1)",),
+        ("[label-unknown]", "'persn'", "'person'"),
         remedy=f"{TRAIN} --target person",
     ),
     Slip(
@@ -133,20 +133,16 @@ ANNOTATIONS = [
     Slip(
         "target without labels",
         f"{TRAIN} --target person",
-        ("gives no labels", "pass no label (--target)"),
+        ("[label-unused]", "--target"),
         WHOLE,
         TRAIN,
     ),
-    Slip(
-        "negative width", TRAIN, ("line 2: w and h must be above 0, got -9 and 14",), boxes("21,8,-9,14"), TRAIN, WHOLE
-    ),
-    Slip(
-        "text for a number", TRAIN, ("line 2: y must be a number, got 'eight'",), boxes("12,eight,9,14"), TRAIN, WHOLE
-    ),
+    Slip("negative width", TRAIN, ("[box-size]", "14"), boxes("21,8,-9,14"), TRAIN, WHOLE),
+    Slip("text for a number", TRAIN, ("[number]", "'eight'"), boxes("12,eight,9,14"), TRAIN, WHOLE),
     Slip(
         "decimal commas between commas",
         TRAIN,
-        ("8 fields under 4 columns", "separate columns by semicolons"),
+        ("[csv-fields]",),
         boxes("12,5,8,5,9,0,14,0"),
         TRAIN,
         boxes("12,5;8,5;9,0;14,0", header="x;y;w;h"),
@@ -154,7 +150,7 @@ ANNOTATIONS = [
     Slip(
         "COCO without annotations",
         f"{PLAIN} --boxes coco.json",
-        ("coco.json has no targets", "--target"),
+        ("[targets-missing]", "coco.json", "--target"),
         document("coco.json", {k: v for k, v in COCO.items() if k != "annotations"}),
         f"{PLAIN} --boxes coco.json",
         document("coco.json", COCO),
@@ -162,20 +158,20 @@ ANNOTATIONS = [
     Slip(
         "JSON of something else",
         f"{PLAIN} --boxes a.json",
-        ("a.json is not an annotation file of a known format", "COCO JSON"),
+        ("[annotations-format]", "a.json"),
         document("a.json", {"a": 1}),
     ),
     Slip(
         "YOLO without classes",
         f"{PLAIN} --boxes yolo --target person",
-        ("no label 'person'; it has '0' (1)",),
+        ("[label-unknown]", "'person'", "'0'"),
         yolo("0 0.28 0.38 0.15 0.35"),
         f"{PLAIN} --boxes yolo --target 0",
     ),
     Slip(
         "YOLO in pixels",
         f"{PLAIN} --boxes yolo",
-        ("must be in fractions of the image", "CSV file with the columns x, y, w, h"),
+        ("[yolo-fractions]",),
         yolo("0 12 8 9 14", "person"),
         TRAIN,
         WHOLE,
@@ -183,35 +179,33 @@ ANNOTATIONS = [
     Slip(
         "YOLO with a number missing",
         f"{PLAIN} --boxes yolo",
-        ("thermal.txt, line 1", "a class number and x, y, width, height"),
+        ("[yolo-line]",),
         yolo("0 0.28 0.38 0.15", "person"),
     ),
     Slip(
         "YOLO of a class without a name",
         f"{PLAIN} --boxes yolo",
-        ("class 3 has no name in yolo/classes.txt, which names 0 person",),
+        ("[yolo-class]",),
         yolo("3 0.28 0.38 0.15 0.35", "person"),
     ),
 ]
 
 MASKS = [
-    Slip("missing mask", f"{PLAIN} --labels masc.png", ("Did you mean mask.png?",), remedy=MASKED),
+    Slip("missing mask", f"{PLAIN} --labels masc.png", ("[file-missing]", "mask.png"), remedy=MASKED),
     Slip(
         "classes without target",
         MASKED,
-        ("Warning: mask.png has several values above 0", "--target VALUE"),
+        ("[several-classes]", "mask.png", "--target VALUE"),
         CLASSES,
         f"{MASKED} --target 1",
     ),
-    Slip(
-        "mask of another size", MASKED, ("mask.png is 60 x 20 pixels", "Name the mask of this scene"), mask(MASK[:20])
-    ),
-    Slip("mask all 0", MASKED, ("mask.png has no targets", "targets are above 0"), mask(0 * MASK)),
-    Slip("mask all 1", MASKED, ("every known pixel is target", "the background is 0"), mask(0 * MASK + 1)),
+    Slip("mask of another size", MASKED, ("[mask-size]", "mask.png", "60", "20"), mask(MASK[:20])),
+    Slip("mask all 0", MASKED, ("[targets-missing]", "mask.png"), mask(0 * MASK)),
+    Slip("mask all 1", MASKED, ("[one-class-only]",), mask(0 * MASK + 1)),
     Slip(
         "inverted mask",
         MASKED,
-        ("Warning: mask.png: 95% of the image are targets", "invert the mask"),
+        ("[more-than-half]", "mask.png", "95"),
         mask(~MASK),
         MASKED,
         mask(MASK),
@@ -219,19 +213,19 @@ MASKS = [
     Slip(
         "value that the mask lacks",
         f"{MASKED} --target 7",
-        ("No mask has the value 7 (--target)", "0, 255"),
+        ("[label-unknown]", "--target", "0, 255"),
         remedy=f"{MASKED} --target 255",
     ),
     Slip(
         "colour mask",
         f"{PLAIN} --labels rgb.png",
-        ("rgb.png has 3 bands; a mask has one", "Save it with one band"),
+        ("[mask-bands]", "rgb.png"),
         lambda: files.rgb("rgb.png"),
     ),
     Slip(
         "scene without a mask",
         f"{MANY} --labels masks",
-        ("no file for s1; it has s0", "add it, or leave the scene out"),
+        ("[scene-file-missing]",),
         files.lacking_mask,
         f"{MANY} --labels masks",
         files.many,
@@ -239,23 +233,21 @@ MASKS = [
     Slip(
         "one mask for many",
         f"{MANY} --labels mask.png",
-        ("must be a folder or a pattern", "got mask.png"),
+        ("[not-folder]", "mask.png"),
         files.many,
         f"{MANY} --labels masks",
     ),
     Slip(
         "bags of another size",
         f"{TRAIN} --bags segments.png",
-        ("segments.png is 3 x 3 pixels", "60 x 40"),
+        ("[mask-size]", "segments.png", "60 x 40"),
         image("segments.png", np.ones((3, 3), np.uint8)),
     ),
-    Slip(
-        "truth of another size", REPORT, ("mask.png is 60 x 20 pixels", "Name the mask of this scene"), mask(MASK[:20])
-    ),
+    Slip("truth of another size", REPORT, ("[mask-size]", "mask.png", "60", "20"), mask(MASK[:20])),
     Slip(
         "truth without targets",
         REPORT,
-        ("Warning: mask.png gives no scores", "Check that it is the mask of this scene"),
+        ("[scores-missing]", "mask.png"),
         mask(0 * MASK),
         REPORT,
         mask(MASK),

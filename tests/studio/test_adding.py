@@ -1,14 +1,16 @@
 """Scenes that are added to a project that is open."""
 
-import json
+import shlex
 import shutil
 from pathlib import Path
 
 import numpy as np
+import program
 import pytest
 from studio_server import SIZE, opened, served, shapes, tab_of, write_scenes
 
 from bimichi.io import write_image
+from bimichi.io.project import read_project
 from bimichi.studio.open import Options, open_workspace
 
 
@@ -55,8 +57,7 @@ def test_added_scenes_leave_labels_and_the_model_as_they_are(client, tmp_path):
         model = tab.until("model")
         assert (model["number"], model["revision"]) == (number + 1, {"0": 1, "2": 1})
         tab.until("score")
-    saved = json.loads((tmp_path / "studio.json").read_text())
-    assert saved["scenes"][2]["files"][0]["path"] == "more/warm/three.png"
+    assert read_project(tmp_path).scenes[2].files[0] == "more/warm/three.png"
 
 
 def test_a_project_with_added_scenes_is_opened_again(client, tmp_path):
@@ -66,9 +67,9 @@ def test_a_project_with_added_scenes_is_opened_again(client, tmp_path):
         tab.send(type="mode", mode="off")
         tab.draw(2, 1, shapes())
         tab.until("saved")
-        while not json.loads((tmp_path / "studio.json").read_text())["scenes"][2]["shapes"]:
+        while not (tmp_path / "labels.json").exists() or "one (2)" not in (tmp_path / "labels.json").read_text():
             tab.until("saved")  # that was of the added scenes
-    again = open_workspace([str(tmp_path / "studio.json")], Options())
+    again = open_workspace([str(tmp_path / "bimichi.toml")], Options())
     assert [(scene.name, len(drawn.shapes)) for scene, drawn in zip(again.store.scenes, again.labels, strict=True)] == [
         ("one", 0),
         ("two", 0),
@@ -78,7 +79,7 @@ def test_a_project_with_added_scenes_is_opened_again(client, tmp_path):
 
 def test_scenes_that_are_open_are_not_added_twice(client, tmp_path):
     refused = client.post(f"{client.base}add", {"paths": [str(tmp_path)]})
-    assert "open already" in refused.json()["problem"]
+    assert refused.json()["code"] == "scenes-open"
     for kind in ("warm", "grey"):
         shutil.copy(tmp_path / kind / "one.png", tmp_path / kind / "three.png")
     state = client.post(f"{client.base}add", {"paths": [str(tmp_path)]}).json()
@@ -97,13 +98,13 @@ def test_one_file_per_source_is_matched_by_name_whatever_the_order(client, tmp_p
 def test_a_source_with_several_recipes_is_found_for_each(tmp_path):
     warm, grey = write_scenes(tmp_path)
     work = open_workspace([warm, warm, grey], Options(recipes=["to_bipolar", "local_contrast", "to_bipolar"]))
-    work.project = tmp_path / "studio.json"
+    work.project = tmp_path / "bimichi.toml"
     more = more_scenes(tmp_path / "more")
     with served(work) as client:
         for paths in ([str(more)], [str(more / kind / "three.png") for kind in ("grey", "warm")]):
             answer = client.post(f"{client.base}add", {"paths": paths}).json()
             if "problem" in answer:
-                assert "open already" in answer["problem"]
+                assert answer["code"] == "scenes-open"
         files = work.store.scenes[2].files.files
     assert [file.parent.name for file in files] == ["warm", "warm", "grey"]
 
@@ -123,19 +124,19 @@ def leave_one_out(folder):
 
 
 @pytest.mark.parametrize(
-    ("spoil", "said"),
+    ("spoil", "code"),
     [
-        (write_other_source, "need the sources of those that are open, warm, grey"),
-        (write_other_size, "Nothing was added, as scene 'three' does not fit."),
-        (leave_one_out, "Every scene needs a file of the same name for each source"),
+        (write_other_source, "sources-differ"),
+        (write_other_size, "scene-unfit"),
+        (leave_one_out, "scene-file-missing"),
     ],
 )
-def test_images_that_do_not_fit_are_refused_and_nothing_changes(client, tmp_path, spoil, said):
+def test_images_that_do_not_fit_are_refused_and_nothing_changes(client, tmp_path, spoil, code):
     more = more_scenes(tmp_path / "more")
     spoil(more)
     refused = client.post(f"{client.base}add", {"paths": [str(more)]})
     assert refused.status_code == 400
-    assert said in refused.json()["problem"]
+    assert refused.json()["code"] == code
     assert names_of(client.get(f"{client.base}state").json()) == ["one", "two"]
 
 
@@ -154,15 +155,25 @@ def test_files_that_are_dragged_in_later_replace_no_earlier_ones(client, tmp_pat
         assert Path(path).read_bytes() == content
 
 
-def test_a_command_names_added_scenes_only_if_it_would_learn_the_same(client, tmp_path):
+def test_the_command_learns_from_added_scenes_in_their_order(client, tmp_path):
     for kind in ("warm", "grey"):
         shutil.copy(tmp_path / kind / "one.png", tmp_path / kind / "a.png")
     client.post(f"{client.base}add", {"paths": [str(tmp_path)]})
+    more_scenes(tmp_path / "more", "one")
+    client.post(f"{client.base}add", {"paths": ["more"]})
     with tab_of(client) as tab:
-        tab.send(type="mode", mode="off")
         tab.draw(0, 1, shapes())
-        tab.until("saved")
-        assert "bimichi train warm grey" in client.post(f"{client.base}export", {"kind": "command"}).json()["text"]
         tab.draw(2, 1, shapes())
-        tab.until("saved")
-    assert "in the order of their names" in client.post(f"{client.base}export", {"kind": "command"}).json()["problem"]
+        tab.draw(3, 1, shapes(n=1))
+        while tab.until("model")["revision"] != {"0": 1, "2": 1, "3": 1}:
+            pass
+        tab.until("score")
+        text = client.post(f"{client.base}export", {"kind": "command"}).json()["text"]
+        made = client.post(f"{client.base}export", {"kind": "model"}).json()
+    model = (Path(made["folder"]) / "model.json").read_bytes()
+    (Path(made["folder"]) / "model.json").unlink()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path)
+        program.run(*shlex.split(text.splitlines()[-1])[1:])
+    assert (Path(made["folder"]) / "model.json").read_bytes() == model
+    assert [scene.name for scene in read_project(tmp_path).scenes] == ["one", "two", "a", "one (2)"]

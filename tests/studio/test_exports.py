@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from refusals import refused
 from studio_server import SIZE, opened, served, shapes, tab_of
 from typer.testing import CliRunner
 
 from bimichi.cli.app import app
-from bimichi.errors import InvalidInputError
-from bimichi.io import read_annotations, read_image
+from bimichi.io import read_annotations, read_image, write_image
 from bimichi.studio.exports import Exporter
 from bimichi.studio.learning import Learner
 from bimichi.studio.open import Options, add_annotations, open_workspace
@@ -53,13 +53,13 @@ def test_labels_that_are_exported_and_imported_give_the_same_model(work, tmp_pat
         work.draw(1, 1, [*shapes("two"), STROKE])
     model = bytes_of(learned(work).rule, tmp_path / "model.json")
     (path,) = Exporter(work, None).write(kind).files
-    assert path.parent == tmp_path / "work" / "studio-export"
+    assert path.parent == tmp_path / "work" / "bimichi-export"
     assert again(work, path, tmp_path) == model
 
 
 def test_csv_says_that_it_holds_boxes_alone(work):
     work.draw(0, 2, [*shapes(), STROKE])
-    with pytest.raises(InvalidInputError, match="CSV holds boxes only"):
+    with refused("annotations-boxes-only"):
         Exporter(work, None).write("csv")
 
 
@@ -102,15 +102,11 @@ def test_masks_of_strokes_and_polygons_give_the_same_model(work, tmp_path, rest)
     trained = learned(work)
     exporter = Exporter(work, trained)
     masks = exporter.write("masks").files[0].parent
-    command = exporter.write("command").text.splitlines()[1]
-    labels = "--boxes studio-export/labels.json"
-    assert labels in command
-    command = command.replace(labels, f"--labels {masks} --ignore {masks.parent / 'ignore'}")
-    for option in (" --target target", " --negative not", " --rest unknown"):
-        command = command.replace(option, "")
+    words = ["train", "warm", "grey", "--names", "heat,light", "--labels", masks, "--ignore", masks.parent / "ignore"]
+    words += ["--bags", "boxes", "--labelled-only", "--objective", "logistic", "--additivity", 1]
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(tmp_path / "work")
-        result = CliRunner().invoke(app, shlex.split(command)[1:])
+        result = CliRunner().invoke(app, [*map(str, words), "-o", str(exporter.folder / "model.json")])
     assert result.exit_code == 0, result.output
     assert (exporter.folder / "model.json").read_bytes() == bytes_of(trained.rule, tmp_path / "model.json")
     work.draw(0, 3, [brushed, LASSO])
@@ -121,18 +117,21 @@ def test_masks_of_strokes_and_polygons_give_the_same_model(work, tmp_path, rest)
 
 def test_the_command_of_a_chosen_model_chooses_again(work, tmp_path):
     work.draw(1, 1, shapes("two"))
+    work.settings = replace(work.settings, objective="mean", additivity=2)  # which does not matter
     trained = Learner(work.store, 1).auto(work.task())
+    work.auto = True
     exporter = Exporter(work, trained)
     (path,) = exporter.write("model").files
     model = path.read_bytes()
     command = exporter.write("command").text.splitlines()[1]
-    assert "--objective" not in command
+    assert command == "bimichi train --project . -o bimichi-export/model.json"
+    path.unlink()
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(tmp_path / "work")
         assert CliRunner().invoke(app, shlex.split(command)[1:]).exit_code == 0
     assert path.read_bytes() == model
     work.draw(1, 2, [])
-    with pytest.raises(InvalidInputError, match="older than what is drawn"):
+    with refused("model-older"):
         exporter.write("model")
 
 
@@ -167,14 +166,14 @@ def test_maps_and_reports_of_all_scenes(work):
 def test_an_old_model_is_not_exported_as_that_of_new_labels(work):
     trained = learned(work)
     work.draw(0, 2, shapes(n=1))
-    with pytest.raises(InvalidInputError, match="older than what is drawn"):
+    with refused("model-older"):
         Exporter(work, trained).write("model")
-    with pytest.raises(InvalidInputError, match="no model yet"):
+    with refused("model-missing"):
         Exporter(work, None).write("model")
-    with pytest.raises(InvalidInputError, match="There is no export"):
+    with refused("export-unknown"):
         Exporter(work, None).write("song")
     work.draw(0, 3, [])
-    with pytest.raises(InvalidInputError, match="Nothing is drawn"):
+    with refused("nothing-drawn"):
         Exporter(work, None).write("coco")
 
 
@@ -190,7 +189,7 @@ def test_exports_are_downloaded_and_imported_by_the_page(work, monkeypatch, tmp_
         assert len(json.loads(found.content)["annotations"]) == 2
         tab.draw(0, 2, [])
         tab.until("model")
-        told = client.post(f"{client.base}import", {"path": "studio-export/labels.json"}).json()
+        told = client.post(f"{client.base}import", {"path": "bimichi-export/labels.json"}).json()
         assert told["drawn"] == {"0": 2}
         assert len(tab.until("labels")["shapes"]) == 2
         assert tab.until("model")["revision"] == {"0": 3}
@@ -206,7 +205,7 @@ def test_labels_land_in_map_coordinates_and_come_back(tmp_path):
     with rasterio.open(tmp_path / "a.tif", "w", transform=rasterio.Affine(10, 0, 5e5, 0, -10, 4.6e6), **how) as file:
         file.write(image)
     work = open_workspace([str(tmp_path / "a.tif")], Options())
-    work.project = tmp_path / "studio.json"
+    work.project = tmp_path / "bimichi.toml"
     work.draw(0, 1, [*shapes(), STROKE, LASSO])
     trained = learned(work)
     model = bytes_of(trained.rule, tmp_path / "model.json")
@@ -231,3 +230,55 @@ def test_labels_land_in_map_coordinates_and_come_back(tmp_path):
         patch.chdir(tmp_path)
         assert CliRunner().invoke(app, shlex.split(command)[1:]).exit_code == 0
     assert (exporter.folder / "model.json").read_bytes() == model
+
+
+PLACES = [(3, 3), (22, 4), (40, 3), (12, 22), (34, 21)]
+SHAPES = {
+    "box": lambda x, y: {"kind": "box", "points": [[x, y], [x + 9, y + 12.5]]},
+    "polygon": lambda x, y: {
+        "kind": "polygon",
+        "points": [[x, y], [x + 9, y], [x + 9, y + 5], [x + 4, y + 12], [x, y + 12]],
+    },
+    "stroke": lambda x, y: {"kind": "stroke", "points": [[x + 3, y + 3], [x + 7, y + 10]], "width": 5},
+}
+
+
+def one_of(kind, x, y, work):
+    """A shape at a place; the superpixel there is a polygon."""
+    if kind != "superpixel":
+        return SHAPES[kind](x, y)
+    points, *holes = work.store.superpixel(0, x + 4, y + 5)
+    return {"kind": "polygon", "points": [*map(list, points)], "holes": [[*map(list, ring)] for ring in holes]}
+
+
+@pytest.mark.parametrize("rest", ["negative", "unknown"])
+@pytest.mark.parametrize("polarity", ["given", "learn"])
+@pytest.mark.parametrize("kind", ["box", "polygon", "stroke", "superpixel"])
+def test_the_command_learns_the_same_model_from_every_kind_of_shape(tmp_path, kind, polarity, rest):
+    """Of one scene, too, whose signs the command once learned from bags, and the studio from pixels."""
+    warm, grey = np.random.default_rng(2).normal(120, 20, (2, *SIZE))
+    for x, y in PLACES:
+        warm[y + 2 : y + 10, x + 2 : x + 8] += 60
+        grey[y + 2 : y + 10, x + 2 : x + 8] -= 60
+    for name, image in (("warm", warm), ("grey", grey)):
+        write_image(tmp_path / f"{name}.png", np.clip(image, 0, 255).astype(np.uint8))
+    work = open_workspace([str(tmp_path / "warm.png"), str(tmp_path / "grey.png")], Options())
+    work.project = tmp_path / "studio.json"
+    work.settings = replace(work.settings, rest=rest, polarity=polarity)
+    drawn = [one_of(kind, x, y, work) | {"id": f"{x}", "label": "target"} for x, y in PLACES]
+    drawn += [one_of(kind, x, y, work) | {"id": f"not {x}", "label": "not"} for x, y in [(12, 3), (28, 30), (47, 22)]]
+    work.draw(0, 1, drawn)
+    trained = learned(work)
+    if kind != "superpixel":  # which are too rough to tell
+        assert trained.rule.polarity.tolist() == [1, -1 if polarity == "learn" else 1]
+    exporter = Exporter(work, trained)
+    (path,) = exporter.write("model").files
+    model = path.read_bytes()
+    path.unlink()
+    command = exporter.write("command").text.splitlines()[1]
+    exporter.write("coco")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path)
+        result = CliRunner().invoke(app, shlex.split(command)[1:])
+    assert result.exit_code == 0, result.output
+    assert path.read_bytes() == model

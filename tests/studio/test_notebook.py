@@ -9,11 +9,11 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from refusals import refused
 
 import bimichi
-from bimichi.errors import InvalidInputError
-from bimichi.studio import notebook
-from bimichi.studio.notebook import ORIGIN, in_notebook
+from bimichi.studio import start as notebook
+from bimichi.studio.start import ORIGIN, in_notebook
 
 NOTEBOOK = "http://localhost:8888"
 
@@ -78,7 +78,7 @@ def test_what_is_no_address_does_not_get_into_headers(widget):
 
 
 def test_errors_of_the_start_are_raised_where_it_was_asked_for(kernel, tmp_path):
-    with pytest.raises(InvalidInputError, match="missing"):
+    with refused("file-missing"):
         bimichi.open_studio([str(tmp_path / "missing.tif"), str(tmp_path / "missing2.tif")])
 
 

@@ -5,19 +5,23 @@ import shutil
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
+from refusals import refused
 from studio_server import SIZE, opened, served, shapes, tab_of, write_scenes
 from websockets.sync.client import connect
 
 import bimichi
+from bimichi import InvalidInputError
 from bimichi._files import sha256_of
-from bimichi.errors import BimichiError, InvalidInputError
+from bimichi.errors import BimichiError
 from bimichi.io import write_image
-from bimichi.studio.labels import mapped, parse_shapes
-from bimichi.studio.open import Options, open_studio, open_workspace
-from bimichi.studio.project import ProjectLock, read_studio, recent_projects, remember
+from bimichi.io.annotations import read_annotations
+from bimichi.io.project import read_project
+from bimichi.studio.open import Options, open_project, open_workspace
+from bimichi.studio.project import ProjectLock, recent_projects, remember, view_file
 from bimichi.studio.start import Start
 
 STROKE = {"id": "s", "kind": "stroke", "label": "not", "points": [[5, 30], [20.1234567, 35]], "width": 4}
@@ -47,22 +51,64 @@ def drawn(work):
 
 def test_a_project_holds_all_that_was_drawn(saved):
     folder, work = saved
-    again = open_workspace([str(folder / "studio.json")], Options())
+    again = open_workspace([str(folder / "bimichi.toml")], Options())
     assert drawn(again) == drawn(work)
     assert (again.settings, again.threshold, again.mode) == (work.settings, 0.3, "once")
     assert again.store.source_names == ["heat", "light"]
-    assert again.arguments == [str(folder.resolve() / "warm"), str(folder.resolve() / "grey")]
-    first = json.loads((folder / "studio.json").read_text())
+    files = [folder / name for name in ("bimichi.toml", "labels.json", ".bimichi-studio.json")]
+    first = [path.read_bytes() for path in files]
     again.save()
-    assert json.loads((folder / "studio.json").read_text()) | {"saved": ""} == first | {"saved": ""}
+    assert [path.read_bytes() for path in files[:2]] == first[:2]
+    assert json.loads(files[2].read_text()) | {"saved": ""} == json.loads(first[2]) | {"saved": ""}
 
 
 def test_a_project_has_relative_paths_and_hashes(saved):
     folder, _ = saved
-    data = json.loads((folder / "studio.json").read_text())
+    data = json.loads((folder / ".bimichi-studio.json").read_text())
     assert [file["path"] for file in data["scenes"][0]["files"]] == ["warm/one.png", "grey/one.png"]
     assert data["scenes"][0]["files"][0]["sha256"] == sha256_of(folder / "warm" / "one.png")
-    assert str(folder) not in (folder / "studio.json").read_text()
+    assert [source.path for source in read_project(folder).sources] == ["warm", "grey"]
+    for path in (folder / "bimichi.toml", folder / "labels.json", folder / ".bimichi-studio.json"):
+        assert str(folder) not in path.read_text()
+
+
+def test_what_the_studio_alone_knows_may_be_deleted_or_damaged(saved):
+    folder, work = saved
+    for spoil in (lambda path: path.write_text('{"scenes": 7}'), lambda path: path.unlink()):
+        spoil(view_file(folder / "bimichi.toml"))
+        again = open_workspace([str(folder)], Options())
+        assert drawn(again) == drawn(work)
+        assert again.settings == work.settings
+
+
+def test_labels_are_an_annotation_file_as_any_other(saved):
+    folder, work = saved
+    table = read_annotations(folder / "labels.json")
+    assert {name: len(found.objects) for name, found in table.items()} == {"one": 4, "two": 1}
+    assert table["one"].labels == ["target", "target", "not", "ignore"]
+    assert table["one"].is_ignored.tolist() == [False, False, False, True]
+    data = json.loads((folder / "labels.json").read_text())
+    data["annotations"][0]["bbox"] = [1, 2, 5, 6]  # by another program
+    del data["annotations"][3]["drawn"]
+    (folder / "labels.json").write_text(json.dumps(data))
+    first, _, third, fourth = open_workspace([str(folder)], Options()).labels[0].shapes
+    assert first.points == ((1.0, 2.0), (6.0, 8.0))
+    assert third == work.labels[0].shapes[2]
+    assert (fourth.kind, fourth.label, fourth.points) == ("polygon", "ignore", work.labels[0].shapes[3].points)
+
+
+def test_labels_of_other_programs_stay_as_they_are(tmp_path):
+    write_scenes(tmp_path)
+    text = json.dumps({"images": [{"id": 1, "file_name": "one.png"}], "annotations": [], "categories": []})
+    (tmp_path / "labels.json").write_text(text)
+    (tmp_path / "bimichi.toml").write_text(TOML + 'boxes = "labels.json"\n\n[fuse]\nmin_size = 3\n')
+    work = open_workspace([str(tmp_path)], Options())
+    work.draw(0, 2, shapes())
+    work.save()
+    assert (tmp_path / "labels.json").read_text() == text
+    project = read_project(tmp_path)
+    assert (project.labels["boxes"], project.commands["fuse"]) == ("labels-2.json", {"min_size": 3})
+    assert drawn(open_workspace([str(tmp_path)], Options())) == drawn(work)
 
 
 def test_a_folder_is_moved_as_a_whole(saved, tmp_path):
@@ -75,7 +121,7 @@ def test_moved_images_are_found_by_their_content(saved):
     folder, work = saved
     (folder / "deep" / "er").mkdir(parents=True)
     (folder / "warm" / "one.png").rename(folder / "deep" / "er" / "other name.png")
-    again = open_workspace([str(folder / "studio.json")], Options())
+    again = open_workspace([str(folder / "bimichi.toml")], Options())
     assert drawn(again) == drawn(work)
     assert again.store.scenes[0].files.files[0].name == "other name.png"
     assert any("found again by their content" in note for note in again.notes)
@@ -87,7 +133,7 @@ def test_exchanged_images_are_told_apart(saved):
     one.rename(folder / "third.png")
     two.rename(one)
     (folder / "third.png").rename(two)
-    again = open_workspace([str(folder / "studio.json")], Options())
+    again = open_workspace([str(folder / "bimichi.toml")], Options())
     assert [scene.files.files[0].name for scene in again.store.scenes] == ["two.png", "one.png"]
     assert drawn(again) == drawn(work)
 
@@ -96,31 +142,31 @@ def test_labels_are_not_shown_on_a_changed_image_but_kept(saved):
     folder, work = saved
     former = (folder / "warm" / "one.png").read_bytes()
     write_image(folder / "warm" / "one.png", np.full(SIZE, 7, np.uint8))
-    again = open_workspace([str(folder / "studio.json")], Options())
+    again = open_workspace([str(folder / "bimichi.toml")], Options())
     scene = again.state()["scenes"][0]
     assert (scene["usable"], scene["shapes"]) == (False, [])
     assert "has changed since it was labelled" in scene["problems"][0]
     assert [k for k, _, _ in again.task().labels] == [1]
-    with pytest.raises(InvalidInputError, match="cannot be used"):
+    with refused("scene-unreadable"):
         again.draw(0, 9, shapes())
     again.save()
     (folder / "warm" / "one.png").write_bytes(former)
-    assert drawn(open_workspace([str(folder / "studio.json")], Options())) == drawn(work)
+    assert drawn(open_workspace([str(folder / "bimichi.toml")], Options())) == drawn(work)
 
 
 def test_an_image_that_is_replaced_while_it_is_open_does_not_inherit_labels(saved):
     folder, _ = saved
-    work = open_workspace([str(folder / "studio.json")], Options())
+    work = open_workspace([str(folder / "bimichi.toml")], Options())
     former = (folder / "warm" / "one.png").read_bytes()
     write_image(folder / "warm" / "one.png", np.full(SIZE, 7, np.uint8))
     work.draw(0, 9, shapes())
     work.save()
-    assert open_workspace([str(folder / "studio.json")], Options()).lost == ["one"]
+    assert open_workspace([str(folder / "bimichi.toml")], Options()).lost == ["one"]
     (folder / "warm" / "one.png").unlink()
     work.draw(0, 10, shapes(n=1))
     work.save()  # what is drawn is saved although the image is gone
     (folder / "warm" / "one.png").write_bytes(former)
-    assert drawn(open_workspace([str(folder / "studio.json")], Options()))[0][0] == 10
+    assert drawn(open_workspace([str(folder / "bimichi.toml")], Options()))[0][0] == 10
 
 
 def test_missing_images_are_found_in_a_folder_that_is_opened_later(saved, tmp_path):
@@ -129,49 +175,63 @@ def test_missing_images_are_found_in_a_folder_that_is_opened_later(saved, tmp_pa
     away.mkdir()
     for kind in ("warm", "grey"):
         shutil.move(folder / kind / "one.png", away / f"{kind}.png")
-    lost = open_workspace([str(folder / "studio.json")], Options())
+    lost = open_workspace([str(folder / "bimichi.toml")], Options())
     assert lost.lost == ["one"]
     assert "is missing" in lost.store.scenes[0].problems[0]
     with served(lost) as client:
         client.session.roots.add(tmp_path)
         state = client.post(f"{client.base}open", {"paths": [str(away)]}).json()
     assert [len(scene["shapes"]) for scene in state["scenes"]] == [len(one) for _, one in drawn(work)]
-    assert state["project"] == "studio.json"
+    assert state["project"] == "bimichi.toml"
 
 
 def test_a_project_without_any_image_is_not_opened(saved):
     folder, _ = saved
-    before = (folder / "studio.json").read_bytes()
+    before = (folder / "bimichi.toml").read_bytes()
     shutil.rmtree(folder / "warm")
-    with pytest.raises(InvalidInputError, match="No scene can be opened"):
-        open_workspace([str(folder / "studio.json")], Options())
-    assert (folder / "studio.json").read_bytes() == before
+    with refused("scenes-unreadable"):
+        open_workspace([str(folder / "bimichi.toml")], Options())
+    assert (folder / "bimichi.toml").read_bytes() == before
 
 
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda data: data.update(version=99), "version"),
-        (lambda data: data.update(format="other"), "not a project"),
-        (lambda data: data["scenes"][0]["files"][0].pop("sha256"), "damaged"),
-        (lambda data: data["scenes"][0]["shapes"][0].update(kind="circle"), "kind must be"),
-        (lambda data: data["sources"].update(recipes=["os:system", "to_bipolar"]), "run code"),
-        (lambda data: data["settings"].update(objective="nonsense"), "objective"),
-        (lambda data: data.update(scenes=7), "damaged"),
+        (lambda data: data["annotations"][0].pop("image_id"), "project-damaged"),
+        (lambda data: data["annotations"][2]["drawn"].update(kind="circle"), "shape-kind"),
+        (lambda data: data["annotations"][0].update(category_id=7), "project-damaged"),
+        (lambda data: data.update(images=7), "project-damaged"),
     ],
 )
-def test_damaged_projects_are_refused_in_words(saved, change, said):
+def test_damaged_labels_are_refused_in_words(saved, change, said):
     folder, _ = saved
-    data = json.loads((folder / "studio.json").read_text())
+    data = json.loads((folder / "labels.json").read_text())
     change(data)
-    (folder / "studio.json").write_text(json.dumps(data))
-    with pytest.raises(InvalidInputError, match=said):
-        open_studio(read_studio(folder / "studio.json"))
+    (folder / "labels.json").write_text(json.dumps(data))
+    with refused(said):
+        open_project(folder / "bimichi.toml")
+
+
+@pytest.mark.parametrize(
+    ("line", "other", "said"),
+    [
+        ('recipe = "to_bipolar"', 'recipe = "os:system"', "project-recipe"),
+        ('objective = "logistic"', 'objective = "nonsense"', "choice"),
+        ('name = "heat"', 'nam = "heat"', "nam"),
+    ],
+)
+def test_damaged_projects_are_refused_in_words(saved, line, other, said):
+    folder, _ = saved
+    text = (folder / "bimichi.toml").read_text()
+    assert line in text
+    (folder / "bimichi.toml").write_text(text.replace(line, other, 1))
+    with refused(said):
+        open_project(folder / "bimichi.toml")
 
 
 def test_what_is_drawn_is_saved_and_a_killed_server_loses_nothing(tmp_path):
     sources = write_scenes(tmp_path / "images")
-    command = [sys.executable, "-m", "bimichi.cli", "studio", *sources, "--no-browser", "--project", "p.json"]
+    command = [sys.executable, "-m", "bimichi.cli", "studio", *sources, "--no-browser", "--project", "p.toml"]
     process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
     try:
         url = next(line.split()[-1] for line in process.stderr if "http://" in line)
@@ -186,9 +246,9 @@ def test_what_is_drawn_is_saved_and_a_killed_server_loses_nothing(tmp_path):
     finally:
         process.kill()
         process.communicate()
-    again = Start(sources, Options(), tmp_path / "p.json").workspace()
+    again = Start(sources, Options(), tmp_path / "p.toml").workspace()
     assert [len(one.shapes) for one in again.labels] == [2, 0]
-    assert any("Went on with p.json" in note for note in again.notes)
+    assert any("Went on with p.toml" in note for note in again.notes)
 
 
 def test_the_server_saves_soon_after_an_edit_and_at_the_end(tmp_path):
@@ -198,8 +258,8 @@ def test_the_server_saves_soon_after_an_edit_and_at_the_end(tmp_path):
         tab.draw(0, 1, shapes())
         assert tab.until("saved")["at"]
         tab.draw(0, 2, shapes(n=1))
-    assert drawn(open_workspace([str(tmp_path / "studio.json")], Options()))[0][0] == 2
-    assert recent_projects() == [(tmp_path / "studio.json").resolve()]
+    assert drawn(open_workspace([str(tmp_path / "bimichi.toml")], Options()))[0][0] == 2
+    assert recent_projects() == [(tmp_path / "bimichi.toml").resolve()]
 
 
 def test_a_failure_to_save_is_told(tmp_path, monkeypatch):
@@ -215,11 +275,11 @@ def test_a_failure_to_save_is_told(tmp_path, monkeypatch):
 
 def test_a_project_is_open_in_one_studio_at_a_time(tmp_path):
     first, second = ProjectLock(), ProjectLock()
-    first.move(tmp_path / "a.json")
-    with pytest.raises(BimichiError, match="another studio"):
-        second.move(tmp_path / "a.json")
+    first.move(tmp_path / "a.toml")
+    with refused("project-locked", kind=BimichiError):
+        second.move(tmp_path / "a.toml")
     first.release()
-    second.move(tmp_path / "a.json")
+    second.move(tmp_path / "a.toml")
     second.release()
     assert list(tmp_path.iterdir()) == []
 
@@ -231,34 +291,14 @@ def test_new_scenes_get_a_project_of_their_own(saved, tmp_path, monkeypatch):
     assert drawn(same) == drawn(work)
     others = write_scenes(tmp_path / "others", ("two",))
     new = Start(others, Options()).workspace()
-    assert new.project == folder / "studio-2.json"
-    with pytest.raises(InvalidInputError, match="no project of the studio about these images and sources"):
-        Start(others, Options(), folder / "studio.json").workspace()
-    with pytest.raises(InvalidInputError, match="name the sources"):
-        Start([], Options(), folder / "new.json").workspace()
+    assert new.project == folder / "bimichi-2.toml"
+    with refused("project-of-another"):
+        Start(others, Options(), folder / "bimichi.toml").workspace()
+    with refused("project-missing"):
+        Start([], Options(), folder / "new.toml").workspace()
     assert Start([], Options()).workspace().store is None
-
-
-def test_labels_of_a_map_are_saved_in_its_coordinates(tmp_path):
-    import rasterio
-
-    image = np.random.default_rng(0).integers(0, 255, (2, *SIZE)).astype(np.uint8)
-    how = {"driver": "GTiff", "height": SIZE[0], "width": SIZE[1], "count": 2, "dtype": "uint8", "crs": "EPSG:32630"}
-    turned = rasterio.Affine(10, 2, 500_000, 3, -10, 4_600_000)
-    with rasterio.open(tmp_path / "a.tif", "w", transform=turned, **how) as file:
-        file.write(image)
-    work = open_workspace([str(tmp_path / "a.tif")], Options())
-    work.project = tmp_path / "studio.json"
-    work.draw(0, 1, [*shapes(), STROKE, POLYGON])
-    work.save()
-    entry = json.loads((tmp_path / "studio.json").read_text())["scenes"][0]
-    x, y = shapes()[0]["points"][0]
-    assert (entry["units"], entry["crs"]) == ("map", "EPSG:32630")
-    assert entry["shapes"][0]["points"][0] == pytest.approx([10 * x + 2 * y + 500_000, 3 * x - 10 * y + 4_600_000])
-    assert drawn(open_workspace([str(tmp_path / "studio.json")], Options())) == drawn(work)
-    placement = work.store.scenes[0].placement
-    some = parse_shapes([STROKE, POLYGON], SIZE)
-    assert mapped(mapped(some, placement, True), placement, False) == some
+    with pytest.raises(InvalidInputError):
+        Start(others, Options(), folder / "new.json").workspace()
 
 
 def test_a_folder_is_looked_into(tmp_path):
@@ -268,7 +308,7 @@ def test_a_folder_is_looked_into(tmp_path):
     assert sorted(work.store.source_names) == ["grey", "warm"]
     assert [len(one.shapes) for one in work.labels] == [1, 0]
     (tmp_path / "empty").mkdir()
-    with pytest.raises(InvalidInputError, match="no images"):
+    with refused("images-missing"):
         open_workspace([str(tmp_path / "empty")], Options())
 
 
@@ -299,7 +339,7 @@ def test_a_project_file_in_a_folder_gives_sources_recipes_and_labels(tmp_path, m
     plain = Start([str(folder / "warm")], Options()).workspace()
     plain.save()
     work = Start([str(folder)], Options()).workspace()
-    assert work.project == tmp_path / "studio-2.json"  # the other project has other sources
+    assert work.project == folder / "bimichi.toml"
     assert work.store.source_names == ["heat", "edges"]
     assert work.store.recipes == ("to_bipolar", "vertical_edges")
     assert [[one.points for one in drawn.shapes] for drawn in work.labels] == [[((8.0, 6.0), (20.0, 22.0))], []]
@@ -332,19 +372,28 @@ def test_images_that_do_not_fit_are_reported_in_the_words_of_the_readers(tmp_pat
     work = open_workspace(sources, Options())
     scene = work.state()["scenes"][1]
     assert not scene["usable"]
-    assert "must lie on one grid" in scene["problems"][0]
-    with pytest.raises(InvalidInputError, match="There is no file"):
+    assert "[grids-differ]" in scene["problems"][0]
+    with refused("file-missing"):
         open_workspace([str(tmp_path / "none.png")], Options())
 
 
 def test_recent_projects_are_those_that_exist(tmp_path):
     for name in ("a", "b"):
-        (tmp_path / f"{name}.json").touch()
-        remember(tmp_path / f"{name}.json")
+        (tmp_path / f"{name}.toml").touch()
+        remember(tmp_path / f"{name}.toml")
+    remember(tmp_path / "a.toml")
+    assert [path.name for path in recent_projects()] == ["a.toml", "b.toml"]
+    (tmp_path / "a.toml").unlink()
+    assert [path.name for path in recent_projects()] == ["b.toml"]
+
+
+def test_without_a_home_no_project_is_remembered(tmp_path, monkeypatch):
+    monkeypatch.setattr("bimichi.studio.project.user_state_path", lambda *_, **options: Path("~/.local/state"))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.json").touch()
     remember(tmp_path / "a.json")
-    assert [path.name for path in recent_projects()] == ["a.json", "b.json"]
-    (tmp_path / "a.json").unlink()
-    assert [path.name for path in recent_projects()] == ["b.json"]
+    assert recent_projects() == []
+    assert [path.name for path in tmp_path.iterdir()] == ["a.json"]
 
 
 def test_arrays_become_files(tmp_path, monkeypatch):

@@ -6,13 +6,14 @@ from threading import Event
 
 import numpy as np
 import pytest
+from refusals import refused
 from studio_server import BOXES, SIZE, opened, served, shapes, tab_of, write_scenes
 
 from bimichi._progress import Stopped, checkpoint, stopping
 from bimichi.io import write_image
 from bimichi.studio.learning import Learner
 from bimichi.studio.open import Options, open_workspace
-from bimichi.studio.settings import Settings
+from bimichi.studio.workspace import Settings
 
 
 @pytest.fixture
@@ -38,7 +39,7 @@ def test_the_state_describes_sources_and_scenes(client):
     assert [one["recipe"] for one in state["sources"]] == ["to_bipolar", "to_bipolar"]
     assert [(one["name"], one["height"], one["width"]) for one in state["scenes"]] == [("one", *SIZE), ("two", *SIZE)]
     assert state["model"] is None
-    assert state["project"] == "studio.json"
+    assert state["project"] == "bimichi.toml"
     assert state["settings"]["objective"] == "logistic"
 
 
@@ -98,34 +99,34 @@ def test_too_few_labels_are_said_to_be_too_few(client):
 def test_only_what_is_no_target_is_not_enough(client):
     with tab_of(client) as tab:
         tab.draw(0, 1, shapes(label="not"))
-        assert "Nothing is labelled as a target" in tab.until("problem")["text"]
+        assert tab.until("problem")["code"] == "labels-missing"
 
 
 def test_without_any_label_of_either_class_a_target_is_asked_for(client):
     client.session.workspace.settings = Settings(rest="unknown")
     with tab_of(client) as tab:
         tab.draw(0, 1, shapes(label="ignore"))
-        assert tab.until("problem")["text"] == "Nothing is labelled as a target yet. Draw a box around one."
+        assert tab.until("problem")["code"] == "labels-missing"
         tab.draw(0, 2, shapes())
-        assert "anything that is no target yet. Mark something" in tab.until("problem")["text"]
+        assert tab.until("problem")["code"] == "labels-missing"
 
 
 def test_shapes_that_are_not_as_they_must_be_are_refused_in_words(client):
     wrong = [
-        ({"id": "a", "kind": "circle", "label": "target", "points": []}, "kind must be"),
-        ({"id": "a", "kind": "box", "label": "target", "points": [[1, 1], [1, 5]]}, "two corners"),
-        ({"id": "a", "kind": "box", "label": "target", "points": [[900, 1], [950, 5]]}, "outside the image"),
-        ({"id": "a", "kind": "polygon", "label": "not", "points": [[1, 1], ["<b>", 5], [3, 3]]}, "finite number"),
-        ({"id": "a", "kind": "stroke", "label": "not", "points": [[1, 1]], "width": -1}, "width"),
+        ({"id": "a", "kind": "circle", "label": "target", "points": []}, "shape-kind"),
+        ({"id": "a", "kind": "box", "label": "target", "points": [[1, 1], [1, 5]]}, "box-size"),
+        ({"id": "a", "kind": "box", "label": "target", "points": [[900, 1], [950, 5]]}, "shape-outside"),
+        ({"id": "a", "kind": "polygon", "label": "not", "points": [[1, 1], ["<b>", 5], [3, 3]]}, "number"),
+        ({"id": "a", "kind": "stroke", "label": "not", "points": [[1, 1]], "width": -1}, "stroke-width"),
     ]
     with tab_of(client) as tab:
-        for shape, said in wrong:
+        for shape, code in wrong:
             tab.draw(0, 1, [shape])
-            assert said in tab.until("problem")["text"]
+            assert tab.until("problem")["code"] == code
         tab.draw(5, 1, [])
-        assert "no scene" in tab.until("problem")["text"]
+        assert tab.until("problem")["code"] == "scene-unknown"
         tab.send(type="sing")
-        assert "no message" in tab.until("problem")["text"]
+        assert tab.until("problem")["code"] == "message-unknown"
     assert state_of(client)["scenes"][0]["revision"] == 0
 
 
@@ -142,7 +143,7 @@ def test_a_second_tab_only_watches_until_it_takes_over(client):
     with tab_of(client) as first, tab_of(client) as second:
         assert second.hello["primary"] is False
         second.draw(0, 1, shapes())
-        assert "only watches" in second.until("problem")["text"]
+        assert second.until("problem")["code"] == "watching"
         first.send(type="mode", mode="off")
         first.draw(0, 1, shapes())
         assert len(second.until("labels")["shapes"]) == 2
@@ -310,7 +311,7 @@ def test_a_thread_that_learns_ends_with_the_server(tmp_path):
 
 def test_settings_refuse_what_train_would_refuse():
     assert Settings().changed({"additivity": None, "objective": "bipolar", "unknown": 1}).objective == "bipolar"
-    with pytest.raises(ValueError, match="bipolar"):
+    with refused("objective-additive"):
         Settings(objective="bipolar", additivity=1)
-    with pytest.raises(ValueError, match="core"):
+    with refused("core:core"):
         Settings().changed({"core": [2, 1]})

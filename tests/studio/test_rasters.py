@@ -12,9 +12,10 @@ import pytest
 import rasters as written
 from PIL import Image
 from rasterio.enums import Resampling
+from refusals import refused
 from studio_server import served, tab_of
 
-from bimichi import AdditiveBiCapacity, FusionRule, InvalidInputError
+from bimichi import AdditiveBiCapacity, FusionRule
 from bimichi.io.dataset import open_scenes
 from bimichi.io.raster import open_dataset
 from bimichi.studio import rasters, suggestions, windows
@@ -23,9 +24,9 @@ from bimichi.studio.labels import parse_shapes
 from bimichi.studio.learning import Learner
 from bimichi.studio.open import Options, open_workspace
 from bimichi.studio.rasters import ByteCache, TiledScene, grey_png
-from bimichi.studio.settings import Settings
 from bimichi.studio.suggestions import Suggester
 from bimichi.studio.windows import WindowLearner, learner_of, pieces_of
+from bimichi.studio.workspace import Settings
 
 HEIGHT, WIDTH = 600, 840
 TARGETS = [(100, 120), (500, 300), (700, 40), (330, 480)]  # of 24 x 24 pixels
@@ -118,17 +119,17 @@ def test_fused_tiles_and_values_are_those_of_the_rule(path, image, small):
     found = scene.values(300.5, 200.5)
     np.testing.assert_allclose(found, [expected_source(image, k)[200, 300] for k in range(2)], atol=1e-6)
     assert scene.values(5, 5)[0] is None
-    with pytest.raises(InvalidInputError, match="outside the image"):
+    with refused("point-outside"):
         scene.values(WIDTH, 0)
-    with pytest.raises(InvalidInputError, match="There is no tile 9, 0 at level 0"):
+    with refused("tile-unknown"):
         scene.source_tile(0, 0, 9, 0)
-    with pytest.raises(InvalidInputError, match="There is no source 2"):
+    with refused("source-unknown"):
         scene.source_tile(2, 0, 0, 0)
     scene.close()
 
 
 def test_recipes_of_whole_images_are_refused(path):
-    with pytest.raises(InvalidInputError, match="made by rarity, which needs the whole image"):
+    with refused("recipe-windows"):
         TiledScene(opened(path), ["to_bipolar", "rarity"])
 
 
@@ -184,7 +185,7 @@ def box(name, x, y, label="target"):
 @pytest.fixture
 def work(path, small, tmp_path):
     found = open_workspace([str(path)], Options())
-    found.project = tmp_path / "studio.json"
+    found.project = tmp_path / "bimichi.toml"
     found.draw(0, 1, [box("a", *TARGETS[0]), box("b", *TARGETS[1])])
     return found
 
@@ -228,16 +229,16 @@ def test_windows_hold_what_the_file_holds(work, image):
 def test_the_command_learns_the_same_model(work, tmp_path):
     trained = learner_of(work.store, 1).fit(work.task())
     done = Exporter(work, trained, 1).write("command")
-    words = shlex.split(done.text.splitlines()[-1])
+    (_, folder), words = map(shlex.split, done.text.splitlines())
     assert words[:2] == ["bimichi", "train"]
     with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(tmp_path)
+        patch.chdir(folder)
         program.run(*words[1:])
-    again = FusionRule.load(tmp_path / words[words.index("-o") + 1])
+    again = FusionRule.load(tmp_path / "bimichi-export" / "model.json")
     assert again.training.objective_value == trained.rule.training.objective_value
     assert np.array_equal(again.measure.values, trained.rule.measure.values)
     assert again.link == trained.rule.link
-    with pytest.raises(InvalidInputError, match="too large"):
+    with refused("report-large"):
         Exporter(work, trained, 1).write("report")
 
 
@@ -256,7 +257,7 @@ def test_suggestions_lie_in_the_whole_scene(work, monkeypatch):
 
 def test_the_server_draws_learns_and_shows_tiles(path, image, small, tmp_path):
     work = open_workspace([str(path)], Options())
-    work.project = tmp_path / "studio.json"
+    work.project = tmp_path / "bimichi.toml"
     with served(work) as client:
         state = client.get(client.base + "state").json()
         assert state["scenes"][0]["tiled"] is True
@@ -284,13 +285,15 @@ def test_the_server_draws_learns_and_shows_tiles(path, image, small, tmp_path):
         assert len(client.get(scene + "uncertainty").content) == 16 + 2 * 210 * 150
 
 
-def test_labels_are_kept_in_map_coordinates(work):
+def test_labels_of_a_large_scene_are_saved_in_its_pixels(work):
+    ring = {"id": "r", "kind": "polygon", "label": "not", "points": [[200, 200], [260.5, 201], [230, 290]]}
+    hole = [[225, 215], [240, 215], [230, 240]]
+    loop = [[400, 400], [440, 400], [440, 440], [400, 440], [400, 402]]
+    stroke = {"id": "s", "kind": "stroke", "label": "not", "points": loop, "width": 6}
+    work.draw(0, 2, [box("a", *TARGETS[0]), ring | {"holes": [hole]}, stroke])
     work.save()
-    saved = json.loads(work.project.read_text())["scenes"][0]
-    assert saved["units"] == "map"
-    (left, top), (right, bottom) = saved["shapes"][0]["points"]
-    x, y = TARGETS[0]
-    assert {left, right} == {500_000 + 10 * (x - 2), 500_000 + 10 * (x + 26)}
-    assert {top, bottom} == {5_000_000 - 10 * (y - 2), 5_000_000 - 10 * (y + 26)}
+    saved = json.loads((work.project.parent / "labels.json").read_text())
+    assert (saved["images"][0]["width"], saved["images"][0]["height"]) == (WIDTH, HEIGHT)
+    assert all(isinstance(one["segmentation"], list) for one in saved["annotations"])  # no masks of the whole scene
     again = open_workspace([str(work.project)], Options())
     assert again.labels[0].shapes == work.labels[0].shapes

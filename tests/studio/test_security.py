@@ -1,15 +1,15 @@
 """Who may ask the server of the studio, and what it may be asked to read and write."""
 
 import pytest
+from refusals import refused
 from studio_server import opened, served, shapes, tab_of
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from bimichi.errors import InvalidInputError
 from bimichi.studio import file_views
 from bimichi.studio.file_views import safe_name
-from bimichi.studio.security import new_token
+from bimichi.studio.security import Roots, new_token
 from bimichi.studio.start import address, bind
-from bimichi.studio.workspace import Roots
 
 
 @pytest.fixture(scope="module")
@@ -23,9 +23,9 @@ def client(tmp_path_factory):
 
 def test_nothing_is_answered_without_the_token(client):
     for path in ("/", "/state", "/wrong/state", f"{client.base[:-2]}/state", "//state", f"/x{client.base}state"):
-        refused = client.get(path)
-        assert refused.status_code == 403
-        assert "token" in refused.text
+        answer = client.get(path)
+        assert answer.status_code == 403
+        assert "token" in answer.text
     assert client.get(f"{client.base}state").status_code == 200
 
 
@@ -76,12 +76,14 @@ def test_answers_have_strict_headers(client):
         "static/../session.py",
         "static/..%2fsession.py",
         "static/%2e%2e/session.py",
-        "static/report/writing.py",
+        "static/report/write.py",
+        "static/report/templates/page.html",
+        "static/report/..%2freport%2fwrite.py",
         "static/report/..%2f..%2frule.py",
-        "exports/../studio.json",
-        "exports/..%2fstudio.json",
+        "exports/../bimichi.toml",
+        "exports/..%2fbimichi.toml",
         "exports/%2fetc%2fpasswd",
-        "exports/..%5cstudio.json",
+        "exports/..%5cbimichi.toml",
     ],
 )
 def test_paths_lead_nowhere_else(client, path):
@@ -134,13 +136,13 @@ def test_added_files_are_limited(client, monkeypatch):
     kept = client.post(path, content).json()
     assert kept["name"] == "ir/7.png"
     monkeypatch.setattr(file_views, "FILE_LIMIT", 4000)
-    refused = client.post(f"{client.base}upload?name=ir/8.png", content)
-    assert refused.status_code == 400
-    assert "too large" in refused.json()["problem"]
+    answer = client.post(f"{client.base}upload?name=ir/8.png", content)
+    assert answer.status_code == 400
+    assert answer.json()["code"] == "upload-large"
     folder = client.session.workspace.project.parent / "added" / "ir"
     assert [file.name for file in folder.iterdir()] == ["7.png"]
     monkeypatch.setattr(file_views, "FILES_LIMIT", 1)
-    assert "too many" in client.post(f"{client.base}upload?name=9.png", b"x").json()["problem"]
+    assert client.post(f"{client.base}upload?name=9.png", b"x").json()["code"] == "upload-many"
 
 
 def test_requests_are_limited_and_must_be_json(client, monkeypatch):
@@ -180,7 +182,7 @@ def test_tokens_and_addresses():
     assert address("::1", 80, "t") == "http://[::1]:80/t/"
     with bind("127.0.0.1", 0) as taken:
         port = taken.getsockname()[1]
-        with pytest.raises(Exception, match="--port"):
+        with refused("port", "--port", kind=Exception):
             bind("127.0.0.1", port)
 
 
@@ -191,7 +193,7 @@ def test_roots_follow_links(tmp_path):
     (outside / "a.png").touch()
     (inside / "link").symlink_to(outside)
     roots = Roots([inside])
-    with pytest.raises(InvalidInputError, match="may read"):
+    with refused("folder-forbidden"):
         roots.allowed("link/a.png")
     roots.add(outside)
     assert roots.allowed("link/a.png") == (outside / "a.png").resolve()

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from bimichi.cli.app import app
 from bimichi.io import write_image
 from bimichi.studio import open as samples, session
-from bimichi.studio.labels import Shape, annotations_of, doubts, shapes_of, stroke_mask
+from bimichi.studio.labels import Shape, annotations_of, collected_warnings, shapes_of, stroke_mask
 from bimichi.studio.open import Options, open_workspace
 from bimichi.studio.start import Start
 from bimichi.studio.workspace import Workspace
@@ -86,19 +86,19 @@ def test_a_typed_project_does_not_lead_to_files_elsewhere(tmp_path, monkeypatch)
     (other / "truth").mkdir(parents=True)
     write_image(other / "truth" / "one.png", np.eye(*SIZE, dtype=np.uint8))
     mixed = open_workspace([str(here / "warm"), str(here / "grey")], Options(truth=str(other / "truth")))
-    mixed.project = here / "mixed.json"
+    mixed.project = here / "mixed.toml"
     mixed.save()
     outside = open_workspace(write_scenes(other), Options())
-    outside.project = here / "outside.json"
+    outside.project = here / "outside.toml"
     outside.save()
     (here / "linked").symlink_to(other)
     with served(Workspace()) as client:
         client.session.roots.add(here)
-        for path in ("mixed.json", "outside.json", "linked"):
+        for path in ("mixed.toml", "outside.toml", "linked"):
             assert "--allow" in client.post(f"{client.base}open", {"paths": [path]}).json()["problem"]
         assert client.session.workspace.store is None
         client.session.roots.add(other)
-        for path in ("mixed.json", "outside.json"):
+        for path in ("mixed.toml", "outside.toml"):
             assert len(client.post(f"{client.base}open", {"paths": [path]}).json()["scenes"]) == 2
 
 
@@ -153,7 +153,7 @@ def test_the_command_reports_what_it_cannot_open(tmp_path):
     runner = CliRunner()
     missing = runner.invoke(app, ["studio", str(tmp_path / "none.png"), "--no-browser"])
     assert missing.exit_code == 1
-    assert "There is no file or folder" in missing.output
+    assert "[file-missing]" in missing.output
     both = runner.invoke(app, ["studio", "a.png", "--boxes", "a.csv", "--labels", "b.csv"])
     assert both.exit_code == 2
 
@@ -166,7 +166,7 @@ def test_sources_labels_and_truth_may_be_given_at_the_start(tmp_path, monkeypatc
     (tmp_path / "boxes.csv").write_text("image,x,y,w,h\none,8,6,12,16\n")
     work = Start(sources, Options(annotations=str(tmp_path / "boxes.csv"))).workspace()
     assert [len(one.shapes) for one in work.labels] == [1, 0]
-    assert work.project == tmp_path / "studio.json"
+    assert work.project == tmp_path / "bimichi.toml"
     assert not work.project.exists()  # until something is drawn
 
 
@@ -174,14 +174,14 @@ def test_warnings_of_threads_are_kept_apart():
     found = {}
 
     def warn(name):
-        with doubts() as told:
+        with collected_warnings() as told:
             warnings.warn(f"about {name}", stacklevel=1)
             warnings.warn(f"about {name}", stacklevel=1)
         found[name] = told
 
     before = (warnings.filters[:], warnings.showwarning)
     threads = [Thread(target=warn, args=(str(k),)) for k in range(8)]
-    with doubts() as own:
+    with collected_warnings() as own:
         for thread in threads:
             thread.start()
         for thread in threads:

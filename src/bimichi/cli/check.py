@@ -12,7 +12,7 @@ from rich.table import Table as RichTable
 from bimichi.cli.console import Output, failures, say as say_error, text_table
 from bimichi.cli.options import LabelOptions, SourceOptions, Sources, value
 from bimichi.cli.train import AUTO, train
-from bimichi.errors import InvalidInputError
+from bimichi.errors import InvalidInputError, with_code
 from bimichi.io.dataset import MAX_ADDITIVE_SOURCES, MAX_SOURCES
 
 if TYPE_CHECKING:
@@ -40,8 +40,9 @@ def check(
     bimichi check --project bimichi.toml
     ```
 
-    AUC is that of a source alone, after its recipe, inside of boxes or masks against outside: 0.5 means that it does
-    not separate them; below 0.5, it is lower on targets. Exit code 1 means that some scene cannot be used.
+    AUC is that of a source alone, after its recipe, in the innermost part of targets against non-target pixels: 0.5
+    means that it does not separate them; below 0.5, it is lower on targets. Exit code 1 means that some scene cannot
+    be used.
     """
     from bimichi.io.check import DatasetChecker, SceneViewer
 
@@ -58,15 +59,15 @@ def check(
                 if counts:
                     bags[name] = counts
             except InvalidInputError as error:
-                problems[name] = str(error)
+                problems[name] = with_code(error)
     if len(problems) == len(viewer.names):
         raise failures("", problems)
     if viewer.problem:
-        problems["train"] = viewer.problem
+        problems["train"] = with_code(viewer.problem)
     found = checker.result()
     plan = _plan(ctx, scale, viewer, bags)
     about = found.warnings(viewer.recipes, plan["scale"] is not None, plan["polarity"] == "learn")
-    warnings = [*about, *_about_plan(len(found.sources), plan), *(str(one.message) for one in doubts)]
+    warnings = [*about, *_about_plan(len(found.sources), plan), *(with_code(one.message) for one in doubts)]
     data = {**asdict(found), "bags": bags, "train": plan, "warnings": warnings, "problems": problems}
     say.result(data, *_shown(found, bags, plan))
     for warning in warnings:
@@ -79,8 +80,7 @@ def check(
 def _add(checker: "DatasetChecker", viewer: "SceneViewer", name: str) -> dict[str, int] | None:
     """Check one scene; return the numbers of its bags."""
     view = viewer.view(name)
-    inside, count = (None, None) if view.targets is None else (view.targets.inside, view.targets.count)
-    checker.add(name, view.images, inside, count, view.dtypes, view.made)
+    checker.add(name, view.images, view.targets, view.dtypes, view.made)
     return None if view.counts is None else view.counts._asdict()
 
 

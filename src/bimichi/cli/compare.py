@@ -41,11 +41,11 @@ def compare(
     bimichi compare ir.png vi.png --boxes boxes.csv --truth mask.png -o t.md
     ```
     """
-    from bimichi.io.labelled import LabelledDataset
+    from bimichi.io.labelled import LabelledDataset, label_files
 
     labelling, collection = labelled.labelling(), made.open(sources)
     masks = collection.companions(truth, "truth").values()
-    inputs = [*collection.files, *labelling.files(collection), *masks]
+    inputs = [*collection.files, *label_files(labelling, collection), *masks]
     if output is not None:
         keep_inputs([output_file(output, TABLES), run_path(output)], inputs)
     with Run("compare", ctx.params, inputs, seed) as run:
@@ -72,7 +72,9 @@ def compare(
 def _chosen(methods: dict[str, Any], names: Sequence[str] | None) -> dict[str, Any]:
     unknown = [name for name in names or [] if name not in methods]
     if unknown:
-        raise InvalidInputError(f"There is no method {unknown[0]!r}; --methods takes {', '.join(methods)}.")
+        raise InvalidInputError(
+            f"There is no method {unknown[0]!r}; --methods takes {', '.join(methods)}.", code="method-unknown"
+        )
     return methods if names is None else {name: methods[name] for name in names}
 
 

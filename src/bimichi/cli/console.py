@@ -1,4 +1,4 @@
-"""What commands print and how they fail: results go to standard output, everything else to standard error."""
+"""Output and errors of commands: results go to standard output, everything else to standard error."""
 
 import json
 import logging
@@ -27,9 +27,9 @@ from rich.text import Text
 
 import bimichi
 from bimichi._files import atomic_write, plain, sha256_of
-from bimichi._progress import COMPILE_NOTICE, COMPILING, Stopwatch
+from bimichi._progress import COMPILE_NOTICE, Stopwatch
 from bimichi._tables import Cell, Table
-from bimichi.errors import AnnotationWarning, BimichiError, InvalidInputError, shortened
+from bimichi.errors import AnnotationWarning, BimichiError, InvalidInputError, shortened, with_code
 
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
 Json = Annotated[
@@ -52,7 +52,7 @@ class Terminated(KeyboardInterrupt):
 
 @dataclass(frozen=True)
 class Output:
-    """What a command prints, and its options --quiet and --json."""
+    """The output of a command, and its options --quiet and --json."""
 
     quiet: Quiet = False
     json: Json = False
@@ -105,7 +105,10 @@ def text_table(header: Sequence[str], rows: Iterable[Iterable[object]]) -> RichT
 
 def failures(counts: str, problems: Mapping[str, str]) -> BimichiError:
     """Return the error about scenes that failed, while others did not."""
-    return BimichiError("\n".join([*([f"{counts}:"] if counts else []), *(f"{k}: {v}" for k, v in problems.items())]))
+    return BimichiError(
+        "\n".join([*([f"{counts}:"] if counts else []), *(f"{k}: {v}" for k, v in problems.items())]),
+        code="scenes-failed",
+    )
 
 
 def say(text: str, heading: str = "") -> None:
@@ -116,7 +119,7 @@ def say(text: str, heading: str = "") -> None:
 
 def clean(text: str) -> str:
     """Return text with control characters as escapes, so that names and files cannot steer the terminal."""
-    return CONTROLS.sub(lambda found: found.group().encode("unicode_escape").decode(), text)
+    return CONTROLS.sub(lambda match: match.group().encode("unicode_escape").decode(), text)
 
 
 @contextmanager
@@ -124,7 +127,7 @@ def user_errors() -> Iterator[None]:
     """Turn errors that users can correct into a message and exit code 1, and Ctrl-C into 130; others are bugs."""
     with warnings.catch_warnings():
         warnings.simplefilter("always", AnnotationWarning)
-        warnings.showwarning = lambda message, *_, **__: say(str(message), "[yellow]Warning:[/] ")
+        warnings.showwarning = lambda message, *_, **__: say(with_code(message), "[yellow]Warning:[/] ")
         try:
             yield
         except KeyboardInterrupt as error:
@@ -134,7 +137,7 @@ def user_errors() -> Iterator[None]:
             error.message = clean(f"{error.message}{_origin(error)}")  # which may show what was typed
             raise
         except (BimichiError, ImportError, OSError, MemoryError) as error:
-            text = str(error) or type(error).__name__
+            text = with_code(error) or type(error).__name__
             if isinstance(error, OSError) and error.strerror:
                 text = f"{error.filename}: {error.strerror}." if error.filename else f"{error.strerror}."
             say(text, "[bold red]Error:[/] ")
@@ -142,7 +145,7 @@ def user_errors() -> Iterator[None]:
 
 
 def _origin(error: typer.BadParameter) -> str:
-    """Where a wrong value comes from, if it was not typed."""
+    """Return where a wrong value comes from, if it was not typed."""
     name = getattr(error.param, "name", None)
     source = error.ctx.get_parameter_source(name) if error.ctx and name else None
     return " (a value of the project file)" if getattr(source, "name", "") == "DEFAULT_MAP" else ""
@@ -182,7 +185,7 @@ class CleanConsole(Console):
             yield part if part.control else Segment(clean(part.text), part.style)
 
     def on_broken_pipe(self) -> None:
-        """Leave it to `_unread`; rich would end the program with an error."""
+        """Raise an error for `_unread` to catch; rich would end the program."""
         raise BrokenPipeError
 
 
@@ -212,11 +215,15 @@ def _unread() -> Iterator[None]:
 def output_file(path: Path, suffixes: Sequence[str] = ()) -> Path:
     """Check that a file can be written, with one of the suffixes if given, and create its folder if it is missing."""
     if str(path) == "-":
-        raise InvalidInputError("Results are written to files, not to standard output; name one instead of -.")
+        raise InvalidInputError(
+            "Results are written to files, not to standard output; name one instead of -.", code="output-stdout"
+        )
     if suffixes and path.suffix.lower() not in suffixes:
-        raise InvalidInputError(f"The output must end in {' or '.join(suffixes)}, got {path}.")
+        raise InvalidInputError(
+            f"The output must end in {' or '.join(suffixes)}, got {path}.", code="output-suffix", value=path
+        )
     if path.is_dir():
-        raise BimichiError(f"Cannot write {path}: it is a folder; name a file in it.")
+        raise BimichiError(f"Cannot write {path}: it is a folder; name a file in it.", code="output-folder")
     output_folder(path.parent)
     return path
 
@@ -228,7 +235,9 @@ def output_folder(path: Path) -> Path:
         with tempfile.TemporaryFile(dir=path):
             return path
     except OSError as error:
-        raise BimichiError(f"Cannot write to the folder {path}: {error.strerror or error}.") from error
+        raise BimichiError(
+            f"Cannot write to the folder {path}: {error.strerror or error}.", code="folder-unwritable"
+        ) from error
 
 
 def output_files(output: Path, scenes: Sequence[str], many: bool, suffixes: Sequence[str]) -> list[Path]:
@@ -236,7 +245,11 @@ def output_files(output: Path, scenes: Sequence[str], many: bool, suffixes: Sequ
     if not many:
         return [output_file(output, suffixes)]
     if output.suffix.lower() in suffixes:
-        raise InvalidInputError(f"With folders or patterns as sources, the output must be a folder, got {output}.")
+        raise InvalidInputError(
+            f"With folders or patterns as sources, the output must be a folder, got {output}.",
+            code="output-not-folder",
+            value=output,
+        )
     output_folder(output)
     return [output / f"{scene}{suffixes[0]}" for scene in scenes]
 
@@ -246,7 +259,10 @@ def keep_inputs(outputs: Iterable[Path], inputs: Iterable[Path]) -> None:
     read = {path.resolve() for path in inputs}
     for path in outputs:
         if path.resolve() in read:
-            raise BimichiError(f"The output {path} is one of the inputs and would replace it. Choose another name.")
+            raise BimichiError(
+                f"The output {path} is one of the inputs and would replace it. Choose another name.",
+                code="output-is-input",
+            )
 
 
 class Run:
@@ -266,8 +282,7 @@ class Run:
     ) -> None:
         self.command, self.parameters, self.seed = command, plain(parameters), seed
         self.seconds: dict[str, float] = {}
-        self._started, self._clock = datetime.now(UTC), time.perf_counter()
-        self._compiled = COMPILING.seconds
+        self._started, self._clock, self._watch = datetime.now(UTC), time.perf_counter(), Stopwatch()
         self._pool = ThreadPoolExecutor(1)
         self._hashes = {str(path): self._pool.submit(sha256_of, path) for path in dict.fromkeys(inputs)}
 
@@ -287,8 +302,8 @@ class Run:
     def record(self, outputs: Iterable[Path] = ()) -> dict[str, Any]:
         """Return the record that `write` writes."""
         inputs = {path: digest.result() for path, digest in self._hashes.items()}
-        whole = {"compile": COMPILING.seconds - self._compiled, "total": time.perf_counter() - self._clock}
-        seconds = self.seconds | whole
+        total = time.perf_counter() - self._clock
+        seconds = self.seconds | {"compile": max(0.0, total - self._watch.seconds), "total": total}
         return {
             "bimichi": bimichi.__version__,
             "command": self.command,

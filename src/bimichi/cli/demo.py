@@ -67,10 +67,10 @@ def demo(
 
 def _size(text: str) -> tuple[int, int]:
     """Return height and width."""
-    found = re.fullmatch(r"(\d{2,4})x(\d{2,4})", text)
-    if found is None:
+    match = re.fullmatch(r"(\d{2,4})x(\d{2,4})", text)
+    if match is None:
         raise typer.BadParameter(f"{text!r} must be width and height in pixels, such as 320x240")
-    return int(found[2]), int(found[1])
+    return int(match[2]), int(match[1])
 
 
 def draw(

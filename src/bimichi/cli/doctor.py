@@ -1,4 +1,4 @@
-"""`bimichi doctor`: what is installed, and whether it works."""
+"""`bimichi doctor`: the versions of what is installed, and a self-test."""
 
 import os
 import platform
@@ -41,8 +41,6 @@ def doctor(*, say: Output) -> None:
     bimichi doctor --json > doctor.json    # to attach to a bug report
     ```
     """
-    pass
-
     data: dict[str, Any] = {
         "bimichi": bimichi.__version__,
         "python": f"{platform.python_version()} ({sys.executable})",
@@ -58,7 +56,7 @@ def doctor(*, say: Output) -> None:
     data["cache"] = _cache()
     data["seconds"] = {"self-test": watch.seconds, "compile": COMPILING.seconds - compiled}
     data["passed"] = all(check["passed"] is not False for check in data["checks"])
-    say.result(data, "\n".join(_lines(data)))
+    say.result(data, "\n".join(_report_lines(data)))
     if not data["passed"]:
         raise typer.Exit(1)
 
@@ -73,15 +71,15 @@ def _version(package: str) -> str | None:
 def _extras() -> dict[str, dict[str, Any]]:
     """Return for each extra the versions of its packages, and the pip command if one is missing."""
     homes = packages_distributions()
-    found: dict[str, dict[str, Any]] = {
+    extras: dict[str, dict[str, Any]] = {
         extra: {"packages": {}, "install": None} for extra in sorted({*EXTRAS.values()})
     }
     for module, extra in EXTRAS.items():
         installed = is_installed(module)
-        found[extra]["packages"][module] = _version(homes.get(module, [module])[0]) if installed else None
+        extras[extra]["packages"][module] = _version(homes.get(module, [module])[0]) if installed else None
         if not installed:
-            found[extra]["install"] = f"pip install 'bimichi[{extra}]'"
-    return found
+            extras[extra]["install"] = f"pip install 'bimichi[{extra}]'"
+    return extras
 
 
 def _gdal() -> str | None:
@@ -100,16 +98,16 @@ def _cache() -> dict[str, Any]:
     return {"folder": folder, "kernels": len(files), "bytes": sum(file.stat().st_size for file in files)}
 
 
-def _lines(data: dict[str, Any]) -> list[str]:
+def _report_lines(data: dict[str, Any]) -> list[str]:
     cache, times, marks = data["cache"], data["seconds"], {True: "ok", False: "FAILED", None: "--"}
     held = f"{cache['kernels']} kernels, {cache['bytes'] / MEGABYTE:.1f} MB" if cache["kernels"] else "no kernels yet"
     extras = []
-    for extra, found in data["extras"].items():
-        has = ", ".join(f"{module} {known}" for module, known in found["packages"].items() if known)
-        extras.append(f"extra {extra}: " + (f"missing; {found['install']}" if found["install"] else has))
+    for extra, state in data["extras"].items():
+        installed = ", ".join(f"{module} {number}" for module, number in state["packages"].items() if number)
+        extras.append(f"extra {extra}: " + (f"missing; {state['install']}" if state["install"] else installed))
     lines = [
         f"bimichi {data['bimichi']}, Python {data['python']}, {data['platform']}",
-        ", ".join(f"{name} {found or 'MISSING'}" for name, found in data["packages"].items()),
+        ", ".join(f"{name} {number or 'MISSING'}" for name, number in data["packages"].items()),
         *extras,
         f"GDAL: {data['gdal'] or 'missing; GeoTIFFs cannot be read'}",
         f"browser: {data['browser'] or 'none was found; a report is one HTML file, for any browser'}",
@@ -129,9 +127,9 @@ class SelfTestError(BimichiError):
     """A check of the self-test that did not hold."""
 
 
-def _ensure(holds: bool, what: str) -> None:
+def _ensure(holds: bool, problem: str) -> None:
     if not holds:
-        raise SelfTestError(what)
+        raise SelfTestError(problem, code="self-test")
 
 
 def check_integral() -> str:
@@ -158,7 +156,7 @@ def check_learning() -> str:
     from bimichi.datasets import street
     from bimichi.evaluate.metrics import scores
 
-    model, next_one = _learned(), street(*SIZE, random_state=SEED + 1, n_segments=80)
+    model, next_one = _trained_model(), street(*SIZE, random_state=SEED + 1, n_segments=80)
     solution, truth = model.solution_, np.asarray(next_one.truth)
     gap = solution.objective_value - (solution.lower_bound or 0.0)
     _ensure(abs(gap) < 1e-6 * solution.objective_value, f"J is {gap:.2g} above its lower bound; it should be on it.")
@@ -168,7 +166,7 @@ def check_learning() -> str:
     return f"AUC {fused:.3f} on an unseen street, {alone:.3f} for the best source alone"
 
 
-def _learned() -> "bimichi.BiMIChI":
+def _trained_model() -> "bimichi.BiMIChI":
     from bimichi.datasets import street
 
     scene = street(*SIZE, random_state=SEED, n_segments=80)
@@ -179,7 +177,7 @@ def check_model_file() -> str:
     """Save a model, load it, and fuse with both."""
     from bimichi.datasets import street
 
-    model, sources = _learned(), street(*SIZE, random_state=SEED + 1).sources
+    model, sources = _trained_model(), street(*SIZE, random_state=SEED + 1).sources
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.json"
         model.save(path)
@@ -231,7 +229,7 @@ CHECKS: dict[str, tuple[Callable[[], str], tuple[str, ...]]] = {
 
 
 def self_test() -> list[dict[str, Any]]:
-    """Run all checks; one result each: its name, whether it held (None if left out), and what was found."""
+    """Run all checks; return the name of each, whether it held (None if left out), and the outcome."""
     results: list[dict[str, Any]] = []
     for name, (check, needs) in CHECKS.items():
         missing = [module for module in needs if not is_installed(module)]
@@ -241,6 +239,6 @@ def self_test() -> list[dict[str, Any]]:
         try:
             results.append({"check": name, "passed": True, "found": check()})
         except Exception as error:  # whatever is broken here, the other checks go on
-            what = str(error) if isinstance(error, SelfTestError) else f"{type(error).__name__}: {error}"
-            results.append({"check": name, "passed": False, "found": what})
+            problem = str(error) if isinstance(error, SelfTestError) else f"{type(error).__name__}: {error}"
+            results.append({"check": name, "passed": False, "found": problem})
     return results

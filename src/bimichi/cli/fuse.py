@@ -1,9 +1,9 @@
 """`bimichi fuse`: fuse images by a model."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -13,8 +13,7 @@ from bimichi.cli.console import Output, Run, failures, keep_inputs, output_file,
 from bimichi.decision import Decision
 from bimichi.errors import InvalidInputError
 from bimichi.fuse.detections import SUFFIXES, Detections, Georeference, decision_of, detect, write_detections
-from bimichi.io.dataset import MAX_ADDITIVE_SOURCES, SceneCollection, open_scenes
-from bimichi.io.scene import OpenScene
+from bimichi.io.dataset import MAX_ADDITIVE_SOURCES, open_scenes
 
 MAPS = (".tif", ".tiff", ".png")
 
@@ -102,125 +101,95 @@ def fuse(
     bimichi fuse model.json bands.tif -o fused.tif --detections found.geojson --threshold 0.5 --min-size 20
     ```
     """
-    from bimichi.fuse.images import FusedScene, fuse_scene, match_scene, shifted_by_batch
-
     if prior_shift + prior_shift_batch + (base_rate is not None) > 1:
         raise InvalidInputError(
-            "--prior-shift and --prior-shift-batch estimate the share of targets, which --base-rate gives; choose one."
+            "--prior-shift and --prior-shift-batch estimate the share of targets, which --base-rate gives; choose one.",
+            code="base-rate-twice",
         )
+    widths = opt.widths_of(smooth)
     scenes = opt.open_sources(sources, names, align, driver, MAX_ADDITIVE_SOURCES)
+    inputs = [model, *scenes.files]
+
+    from bimichi.fuse.frames import fuse_scenes  # after the sources: if they are wrong, that is said without delay
+    from bimichi.fuse.images import shifted_by_batch
+
     rule = bimichi.FusionRule.load(model)
-    if base_rate is not None:
-        rule = rule.shifted(base_rate=base_rate)
+    decision = decision_of(rule, threshold, min_size, widths)
+    rule = replace(rule if base_rate is None else rule.shifted(base_rate=base_rate), decision=decision)
     if trust_recipes:
         opt.load_recipes(rule.recipes)
-    inputs = [model, *scenes.files]
     outputs = {
         scene: [path, path.with_suffix(".png")] if png else [path]
         for scene, path in zip(scenes.names, output_files(output, scenes.names, scenes.many, MAPS), strict=True)
     }
-    decision = decision_of(rule, threshold, min_size, opt.widths_of(smooth))
-    rule = replace(rule, decision=decision)
     if detections is not None:
         _check_detections(detections, outputs, decision)
     wanted = [*(path for paths in outputs.values() for path in paths), *([detections] if detections else [])]
     keep_inputs([*wanted, run_path(output)], inputs)
-    threads = 1 if scenes.many else jobs
-    fused: dict[str, FusedScene] = {}
-    failed: dict[str, str] = {}
-
-    def fuse_one(name: str) -> None:
-        scene, path = scenes.open(name), outputs[name][0]
-        if not scene.placed or path.suffix.lower() == ".png":
-            fused[name] = fuse_scene(rule, scene, path, png, threads, prior_shift)
-        elif png:
-            raise InvalidInputError(f"Scene {name!r} is georeferenced and fused to a GeoTIFF only; leave out --png.")
-        elif prior_shift:
-            raise _unknown_share(name)
-        else:
-            from bimichi.fuse.rasters import fuse_windows  # imports xarray, which takes as long as fusing a scene
-
-            matched, recipes = match_scene(rule, scene)
-            fuse_windows(replace(rule, recipes=tuple(recipes)), matched, path, overviews=overviews, n_jobs=threads)
-            fused[name] = FusedScene([path], matched.shape[0] * matched.shape[1])
-
     with Run("fuse", ctx.params, inputs) as run:
         if prior_shift_batch:
             with run.timed("prior shift"):
-                rule = shifted_by_batch(rule, _batch(scenes), jobs)
+                rule = shifted_by_batch(rule, map(scenes.open, scenes.names), jobs)
+        shared: Any = {"resume": resume, "n_jobs": jobs, "verbose": say.verbose}
         with run.timed("fuse"):
-            if scenes.many:
-                from bimichi.fuse.frames import fuse_each
-
-                failed = fuse_each(fuse_one, outputs, resume=resume, n_jobs=jobs, verbose=say.verbose).failed
-            elif not (resume and all(path.exists() for path in outputs[scenes.names[0]])):
-                fuse_one(scenes.names[0])  # whose errors are those of the command
+            fused, failed = fuse_scenes(rule, scenes, outputs, overviews=overviews, prior_shift=prior_shift, **shared)
         done = [(name, fused[name]) for name in outputs if name in fused]
-        counted: dict[str, int] = {}
+        written = [path for _, scene in done for path in scene.files]
+        counts: dict[str, int] = {}
         if detections is not None and len(failed) < len(outputs):
             with run.timed("detect"):
                 maps = {name: paths[0] for name, paths in outputs.items() if name not in failed}
-                counted = _write_found(detections, maps, decision, scenes.many)
-        found_in = [detections] if detections is not None and counted else []
-        record = run.write(run_path(output), [*(path for _, one in done for path in one.files), *found_in])
-    for name, one in done:
-        if one.missing:
-            say.note(f"Scene {name!r} has NaN in {one.missing:,} pixels, which are 0 in the PNG.")
+                counts = _write_detections(detections, maps, decision, scenes.many)
+            written.append(detections)
+        record = run.write(run_path(output), written)
+    for name, scene in done:
+        if scene.missing:
+            say.note(f"Scene {name!r} has NaN in {scene.missing:,} pixels, which are 0 in the PNG.")
         if not scenes.many:
-            say.note(f"Wrote {' and '.join(map(str, one.files))}.")
-    if counted:
-        say.note(f"Wrote {sum(counted.values()):,} targets to {detections}.")
+            say.note(f"Wrote {' and '.join(map(str, scene.files))}.")
+    if counts:
+        say.note(f"Wrote {sum(counts.values()):,} targets to {detections}.")
     skipped = len(outputs) - len(done) - len(failed)
-    counts = f"{len(done):,} fused, {skipped:,} existed already, {len(failed):,} failed"
+    summary = f"{len(done):,} fused, {skipped:,} existed already, {len(failed):,} failed"
     if scenes.many:
-        say.note(f"{counts}; in {output}.")
-    extra = {"detections": detections, "targets": counted} if detections is not None else {}
-    found = [{"scene": name, "files": one.files, "pixels": one.pixels} for name, one in done]
-    say.result({"model": model, "run": record, "scenes": found, "failed": failed, "seconds": run.seconds} | extra)
+        say.note(f"{summary}; in {output}.")
+    result = {
+        "model": model,
+        "run": record,
+        "scenes": [{"scene": name, "files": scene.files, "pixels": scene.pixels} for name, scene in done],
+        "failed": failed,
+        "seconds": run.seconds,
+    }
+    say.result(result | ({} if detections is None else {"detections": detections, "targets": counts}))
     if failed:
-        raise failures(counts, failed)
-
-
-def _batch(scenes: SceneCollection) -> Iterator[OpenScene]:
-    """Open scenes one after another, to estimate on all of them."""
-    for name in scenes.names:
-        scene = scenes.open(name)
-        if scene.placed:
-            raise _unknown_share(name)
-        yield scene
-
-
-def _unknown_share(name: str) -> InvalidInputError:
-    """Return the error for rasters whose share of targets would have to be estimated."""
-    return InvalidInputError(
-        f"Scene {name!r} is georeferenced and fused in windows, so that its share of targets is not known "
-        "beforehand; give it with --base-rate, or estimate it in Python on some pixels: FusionRule.shifted."
-    )
+        raise failures(summary, failed)
 
 
 def _check_detections(path: Path, maps: Mapping[str, list[Path]], decision: Decision) -> None:
     """Refuse, before anything is fused, a file of detections that could not be written."""
     if decision.threshold is None:
         raise InvalidInputError(
-            "The model has no threshold to find targets by. Pass one (--threshold), or train with --decision."
+            "The model has no threshold to find targets by. Pass one (--threshold), or train with --decision.",
+            code="threshold-missing",
         )
     pictures = [files[0] for files in maps.values() if files[0].suffix.lower() == ".png"]
     if pictures:
         raise InvalidInputError(
             f"{pictures[0]} has 8 bits, too few for a threshold. With --detections, write the map as .tif; --png adds "
-            "a picture."
+            "a picture.",
+            code="detections-bits",
         )
     output_file(path, SUFFIXES)
 
 
-def _write_found(path: Path, maps: Mapping[str, Path], decision: Decision, many: bool) -> dict[str, int]:
+def _write_detections(path: Path, maps: Mapping[str, Path], decision: Decision, many: bool) -> dict[str, int]:
     """Find targets in maps, smoothed already, and write them; return how many there are in each scene."""
-    found: dict[str, Detections] = {}
+    by_image: dict[str, Detections] = {}
     places: dict[str, Georeference] = {}
     for name, file in maps.items():
         scene, image = open_scenes(file)[0], name if many else ""
-        found[image] = detect(scene.read()[0], replace(decision, smooth=None))
+        by_image[image] = detect(scene.read()[0], replace(decision, smooth=None))
         if scene.transform is not None:
             places[image] = Georeference(tuple(scene.transform)[:6], scene.crs)
-    write_detections(path, found, places)
-    return {name: len(some) for name, some in zip(maps, found.values(), strict=True)}
+    write_detections(path, by_image, places)
+    return {name: len(targets) for name, targets in zip(maps, by_image.values(), strict=True)}

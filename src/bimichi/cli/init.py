@@ -36,11 +36,13 @@ def init(
 
     file = folder / FILE_NAME
     if (file.exists() or file.is_symlink()) and not force:
-        raise BimichiError(f"{file} exists already; it is kept. Pass --force to replace it.")
+        raise BimichiError(f"{file} exists already; it is kept. Pass --force to replace it.", code="project-exists")
     seen = discover(folder)
     if seen.project is None:
         held = f"It holds {first_few(seen.unknown)}." if seen.unknown else "It is empty; name the folder of the images."
-        raise BimichiError(f"Found no images of sources in {folder}. {held} Nothing was written.")
+        raise BimichiError(
+            f"Found no images of sources in {folder}. {held} Nothing was written.", code="images-missing"
+        )
     write_project(file, seen.project, [NEXT.format(file=file), *seen.hints])
     lines = [*(f"Found {line}." for line in seen.found), *seen.hints]
     if seen.unknown:

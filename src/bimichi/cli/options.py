@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 import typer
 
 from bimichi.decision import check_widths
-from bimichi.errors import InvalidInputError
+from bimichi.errors import InvalidInputError, with_code
 from bimichi.io.annotations import ANNOTATION_FORMATS
-from bimichi.io.dataset import MAX_SOURCES, SceneCollection, open_scenes
-from bimichi.io.project import FILE_NAME, Project, read_project, unknown_key
-from bimichi.scenes.superpixels import CORE, check_core
+from bimichi.io.dataset import MAX_SOURCES, SceneCollection
+from bimichi.io.project import FILE_NAME, TOP_KEYS, Arguments, Project, read_project, unknown_key
+from bimichi.scenes.labels import CORE, check_core
 from bimichi.sources.expressions import parse_expression
 from bimichi.sources.recipes import RECIPES, load_recipe, split_names
 
@@ -32,14 +32,14 @@ INSTEAD = (("boxes", "labels"), ("labels", "boxes"))
 """Options that, if they are typed, replace another of the project file."""
 
 
-def _load(ctx: typer.Context, given: Path | None) -> Path | None:
+def _load(ctx: typer.Context, file: Path | None) -> Path | None:
     """Read the project file, and make what it says the defaults of the command."""
-    if given is None or ctx.resilient_parsing:
-        return given
-    project = read_project(given)
+    if file is None or ctx.resilient_parsing:
+        return file
+    project = read_project(file)
     ctx.meta["bimichi.project"] = project
-    ctx.default_map = {**(ctx.default_map or {}), **_defaults(ctx, given, project)}
-    return given
+    ctx.default_map = {**(ctx.default_map or {}), **_defaults(ctx, file, project)}
+    return file
 
 
 ProjectFile = Annotated[
@@ -56,23 +56,23 @@ ProjectFile = Annotated[
 ]
 
 
-def use_project(given: dict[str, Any], argument: str, needed: bool) -> None:
+def use_project(parameters: dict[str, Any], argument: str, needed: bool) -> None:
     """Complete the parameters of a command by its project file: sources, and options that exclude each other."""
-    ctx, project = given["ctx"], given["ctx"].meta.get("bimichi.project")
-    typed = {name for name in given if str(getattr(ctx.get_parameter_source(name), "name", "")) == "COMMANDLINE"}
+    ctx, project = parameters["ctx"], parameters["ctx"].meta.get("bimichi.project")
+    typed = {name for name in parameters if str(getattr(ctx.get_parameter_source(name), "name", "")) == "COMMANDLINE"}
     change: dict[str, Any] = {}
     if project is None:
-        if needed and not given[argument]:
+        if needed and not parameters[argument]:
             raise typer.BadParameter("missing; give them, or a project file with --project", param_hint="'SOURCES'")
         return
-    if not given[argument]:
+    if not parameters[argument]:
         change[argument] = project.arguments()
     else:
-        change |= {name: None for name in OF_SOURCES if name in given and name not in typed}
+        change |= {name: None for name in OF_SOURCES if name in parameters and name not in typed}
     for kept, dropped in INSTEAD:
-        if kept in typed and dropped in given and dropped not in typed:
+        if kept in typed and dropped in parameters and dropped not in typed:
             change[dropped] = None
-    given.update(change)
+    parameters.update(change)
     ctx.params.update(change)
 
 
@@ -81,36 +81,41 @@ def _defaults(ctx: typer.Context, file: Path, project: Project) -> dict[str, Any
     file = file / FILE_NAME if file.is_dir() else file
     own = str(ctx.info_name)
     siblings: Mapping[str, Any] = getattr(getattr(ctx.parent, "command", None), "commands", {})
-    listed = {name: getattr(one, "params", []) for name, one in {own: ctx.command, **siblings}.items()}
+    listed = {name: getattr(command, "params", []) for name, command in {own: ctx.command, **siblings}.items()}
     commands = {name: some for name, some in listed.items() if any(option.name == "project" for option in some)}
     labels = _labels(commands)
-    known = _known(commands, labels)
+    allowed = _known(commands, labels)
     for key in project.labels:
         if key not in labels:
             raise unknown_key(file, key, labels, "labels")
     for title, options in project.commands.items():
-        if title not in known:
-            raise unknown_key(file, title, ["sources", "expressions", "labels", *known], "")
+        if title not in allowed:
+            raise unknown_key(file, title, [*TOP_KEYS, *allowed], "")
         for key in options:
             if key in ONLY_TYPED:
-                raise InvalidInputError(f"{file} sets {key} in [{title}], which only the command line may; remove it.")
-            if key not in known[title]:
-                raise unknown_key(file, key, known[title], title)
+                raise InvalidInputError(
+                    f"{file} sets {key} in [{title}], which only the command line may; remove it.",
+                    code="project-option",
+                )
+            if key not in allowed[title]:
+                raise unknown_key(file, key, allowed[title], title)
     parameters = {parameter.name for parameter in ctx.command.params}
     values = {key: value for key, value in project.labels.items() if key in parameters}
     values |= project.commands.get(own, {})
-    found = {key: _located(key, value, project) for key, value in values.items()}
+    defaults = {key: _located(key, value, project) for key, value in values.items()}
     for key, texts in (("names", project.names()), ("recipe", project.recipes())):
         if texts is not None and key in parameters:
-            found[key] = ",".join(texts)
+            defaults[key] = ",".join(texts)
     if project.expressions and "expressions" in parameters:  # other commands have them from the model
-        found["expressions"] = list(project.expressions)
-    return found
+        defaults["expressions"] = list(project.expressions)
+    if project.align and "align" in parameters:
+        defaults["align"] = True
+    return defaults
 
 
 def _labels(commands: Mapping[str, list[Any]]) -> list[str]:
     every = [parameter for some in commands.values() for parameter in some]
-    panel = [str(one.name) for one in every if getattr(one, "rich_help_panel", None) == LABELS]
+    panel = [str(option.name) for option in every if getattr(option, "rich_help_panel", None) == LABELS]
     return list(dict.fromkeys([*panel, *ALSO_LABELS]))
 
 
@@ -118,7 +123,7 @@ def _known(commands: Mapping[str, list[Any]], labels: Sequence[str]) -> dict[str
     """Return the options that the table of each command may set."""
     hidden = {*ONLY_TYPED, *labels, *OF_SOURCES, "json", "quiet"}
     return {
-        name: [str(one.name) for one in some if one.param_type_name == "option" and one.name not in hidden]
+        name: [str(option.name) for option in some if option.param_type_name == "option" and option.name not in hidden]
         for name, some in commands.items()
     }
 
@@ -130,12 +135,14 @@ def _located(key: str, value: Any, project: Project) -> Any:
     if isinstance(value, list):
         return [_located(key, part, project) for part in value]
     if not isinstance(value, str):
-        raise InvalidInputError(f"{key} in the project file must be a path, got {value!r}.")
+        raise InvalidInputError(
+            f"{key} in the project file must be a path, got {value!r}.", code="project-path", value=value
+        )
     return project.located(value)
 
 
 if TYPE_CHECKING:
-    from bimichi.io.labelled import Labelling
+    from bimichi.scenes.labels import Labelling
 
 
 def value(text: str, metavar: str | None = None, **more: Any) -> Any:
@@ -173,7 +180,8 @@ def open_sources(
     """Open the scenes of the arguments SOURCES, by the options of the same names."""
     computed = [parse_expression(text) for text in expressions or ()]
     options: dict[str, Any] = {"align": align, "drivers": listed(driver) or (), "computed": computed}
-    return open_scenes(list(sources), listed(names), limit=limit, **options)
+    arguments = sources if isinstance(sources, Arguments) else Arguments(sources)
+    return arguments.open(listed(names), limit=limit, **options)
 
 
 def checked(parse: Callable[[str], object]) -> Callable[[str | None], str | None]:
@@ -197,7 +205,7 @@ def load_recipes(names: Iterable[str] | None) -> None:
         try:
             load_recipe(name)
         except InvalidInputError as error:
-            raise typer.BadParameter(str(error)) from error
+            raise typer.BadParameter(with_code(error)) from error
 
 
 Sources = Annotated[
@@ -267,7 +275,7 @@ class SourceOptions:
     recipe: Annotated[
         str | None,
         value(
-            f"How an image becomes a source in [-1, 1], one for all or one each: {', '.join(RECIPES)}; several "
+            f"How an image becomes a source in [-1, 1], one for all or one each: {', '.join(RECIPES.names())}; several "
             "in a row as in 'edge_strength|rarity'; or a Python function as in my.module:function. By default "
             "to_bipolar for integers, over the range of their type, and as_is for floats.",
             "A,B,C",
@@ -302,7 +310,7 @@ class LabelOptions:
 
     boxes: Annotated[
         Path | None,
-        _label(f"Boxes or outlines of targets: a file or a folder, {', '.join(ANNOTATION_FORMATS)}.", "FILE"),
+        _label(f"Boxes or outlines of targets: a file or a folder, {', '.join(ANNOTATION_FORMATS.names())}.", "FILE"),
     ] = None
     labels: Annotated[
         str | None,
@@ -367,15 +375,16 @@ class LabelOptions:
 
     def labelling(self) -> "Labelling":
         """Return them as the library takes them."""
-        from bimichi.io.labelled import Labelling
+        from bimichi.scenes.labels import Labelling
 
-        given = vars(self) | {"core": CORE if self.core is None else _shares(self.core)}
+        values = vars(self) | {"core": CORE if self.core is None else _shares(self.core)}
         if (self.boxes is None) == (self.labels is None):
             raise typer.BadParameter("give exactly one of them", param_hint="'--boxes' / '--labels'")
-        return Labelling(**given)
+        return Labelling(**values)
 
 
 def _shares(text: str) -> tuple[float, float]:
+
     try:
         return check_core([float(part) for part in text.split(",")])
     except ValueError:  # of which InvalidInputError is a kind
@@ -399,8 +408,10 @@ def expand_groups(command: Callable[..., None]) -> Callable[..., None]:
             parameters += inspect.signature(group, eval_str=True).parameters.values()
         else:
             parameters.append(parameter)
-    metavars = [[getattr(given, "metavar", "") for given in get_args(one.annotation)[1:]] for one in parameters]
-    taken = next((k for k, found in enumerate(metavars) if "SOURCES" in found), None)
+    taken = None
+    for k, parameter in enumerate(parameters):
+        if any(getattr(option, "metavar", "") == "SOURCES" for option in get_args(parameter.annotation)[1:]):
+            taken = k
     argument, needed = "", False
     if taken is not None:
         argument, needed = parameters[taken].name, parameters[taken].default is inspect.Parameter.empty
@@ -409,15 +420,15 @@ def expand_groups(command: Callable[..., None]) -> Callable[..., None]:
         parameters.append(project)
 
     @wraps(command)
-    def expanded(**given: Any) -> None:
+    def expanded(**values: Any) -> None:
         if argument:
-            use_project(given, argument, needed)
-            del given["project"]
-        made = {
-            name: group(**{field.name: given.pop(field.name) for field in fields(group)})
+            use_project(values, argument, needed)
+            del values["project"]
+        objects = {
+            name: group(**{field.name: values.pop(field.name) for field in fields(group)})
             for name, group in groups.items()
         }
-        command(**given, **made)
+        command(**values, **objects)
 
     keywords = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in parameters]
     expanded.__signature__ = inspect.Signature(keywords)  # type: ignore[attr-defined]  # which typer reads

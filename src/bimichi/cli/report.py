@@ -1,21 +1,16 @@
 """`bimichi report`: a page that shows a fused scene and explains every pixel."""
 
-import warnings
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
 
 import bimichi
 import bimichi.cli.options as opt
-from bimichi._progress import Stopwatch
 from bimichi.cli.console import Output, Run, failures, keep_inputs, output_files, run_path
-from bimichi.errors import AnnotationWarning
-from bimichi.io.dataset import SceneCollection, SceneFiles
+from bimichi.errors import AnnotationWarning, warn
+from bimichi.io.dataset import SceneCollection
 
 if TYPE_CHECKING:
     from bimichi.report import IndexEntry
@@ -68,7 +63,6 @@ def report(
     ```
     """
     from bimichi.io.annotations.match import SceneTargets, target_files
-    from bimichi.report import write_index
 
     scenes = opt.open_sources(sources, names, align, driver)
     files = list(dict.fromkeys([model, *(compare or [])]))
@@ -83,28 +77,37 @@ def report(
         targets = SceneTargets(boxes, scenes, target) if boxes else None
         drawn = {name: targets.of(name).boxes_of(target) for name in scenes.names} if targets else {}
         say.notes(targets.notes if targets else ())
+
+        from bimichi.report import write_index  # after the sources: if they are wrong, that is said without delay
+        from bimichi.report.scenes import SceneReports
+
         rules = {file: bimichi.FusionRule.load(file) for file in files}
         if trust_recipes:
             opt.load_recipes([recipe for rule in rules.values() for recipe in rule.recipes or ()])
-        writer = _SceneReports(rules, scenes, masks, target, drawn, title, jobs)
+        reports = SceneReports(rules, scenes, masks, target, drawn, title, jobs)
         entries = []
-        for one in scenes.scenes:
+        for scene in scenes.scenes:
             with run.timed("explain and write"):
-                entries.append(writer.attempt(one, pages[one.name]) if scenes.many else writer.write(one, output))
-            say.note(_outcome(entries[-1]))
+                entries.append((reports.attempt if scenes.many else reports.write)(scene, pages[scene.name]))
+            say.note(_outcome_line(entries[-1]))
             if entries[-1].note and truth and not scenes.many:
-                warnings.warn(f"{truth} gives no scores: {entries[-1].note} {WHICH}", AnnotationWarning, stacklevel=2)
+                warn(
+                    f"{truth} gives no scores: {entries[-1].note} {WHICH}",
+                    code="scores-missing",
+                    kind=AnnotationWarning,
+                    stacklevel=2,
+                )
         if index:
             write_index(index, entries, title or f"Reports of {len(entries):,} scenes")
             say.note(f"Wrote {index}.")
         outputs = [*(entry.page for entry in entries if entry.page), *([index] if index else [])]
         record = run.write(run_path(output), outputs)
     failed = {entry.name: entry.note for entry in entries if entry.page is None}
-    found = [_described(entry) for entry in entries if entry.page]
-    result = {"model": model, "reports": [one["file"] for one in found], "scenes": found, "failed": failed}
+    reported = [_entry_data(entry) for entry in entries if entry.page]
+    result = {"model": model, "reports": [entry["file"] for entry in reported], "scenes": reported, "failed": failed}
     say.result(result | {"index": index, "run": record, "seconds": run.seconds})
     if failed:
-        raise failures(f"{len(found):,} reported, {len(failed):,} failed", failed)
+        raise failures(f"{len(reported):,} reported, {len(failed):,} failed", failed)
 
 
 def _pages(output: Path, scenes: SceneCollection) -> list[Path]:
@@ -117,98 +120,13 @@ def _pages(output: Path, scenes: SceneCollection) -> list[Path]:
     return [path.with_name(free) if path.name.lower() == INDEX else path for path in pages]
 
 
-def _outcome(entry: "IndexEntry") -> str:
+def _outcome_line(entry: "IndexEntry") -> str:
     if entry.page is None:
         return f"Scene {entry.name!r} failed: {entry.note}"
     note = f" Without scores: {entry.note}" if entry.note else ""
     return f"Wrote {entry.page} ({entry.page.stat().st_size / 1e6:.1f} MB).{note}"
 
 
-def _described(entry: "IndexEntry") -> dict[str, Any]:
+def _entry_data(entry: "IndexEntry") -> dict[str, Any]:
     scores = {} if entry.scores is None else {"auc": entry.scores.auc, "ap": entry.scores.average_precision}
     return {"scene": entry.name, "file": entry.page} | scores
-
-
-@dataclass(frozen=True)
-class _SceneReports:
-    """What the reports of all scenes share: the rules, of which the first is reported, and what is known by scene."""
-
-    rules: "Mapping[Path, bimichi.FusionRule]"
-    scenes: SceneCollection
-    masks: Mapping[str, Path]
-    target: str | None
-    boxes: Mapping[str, Any]
-    title: str | None
-    n_jobs: int | None
-
-    def attempt(self, scene: SceneFiles, page: Path) -> "IndexEntry":
-        """Write the report of one of many scenes; what went wrong is in the entry."""
-        from bimichi.report import IndexEntry
-
-        try:
-            return self.write(scene, page)
-        except ImportError:
-            raise  # without that package, no scene can be reported
-        except Exception as error:  # whatever it is, the other scenes can still be reported
-            return IndexEntry(scene.name, note=str(error) or type(error).__name__)
-
-    def write(self, scene: SceneFiles, page: Path) -> "IndexEntry":
-        """Write the report of one scene; return what the index shows of it."""
-        from bimichi.evaluate.engine import Result
-        from bimichi.evaluate.metrics import scores
-        from bimichi.report import IndexEntry, thumbnail, write_report
-
-        read, fused, seconds = {}, {}, {}
-        for file, rule in self.rules.items():
-            read[file], watch = self._read(rule, scene), Stopwatch()
-            fused[file], seconds[file] = rule.fuse(read[file].sources, self.n_jobs), watch.seconds
-        model = next(iter(self.rules))
-        note = self._no_scores(read[model], fused[model])
-        results: list[Result] = []
-        for file, rule in self.rules.items() if self.masks and not note else ():
-            unscored = _unscored(read[file], fused[file])
-            found = scores(np.asarray(read[file].truth), fused[file], rule.output_range, unscored)
-            results.append(Result(_short(file), rule, [found], fuse_seconds=seconds[file]))
-        write_report(
-            page,
-            self.rules[model],
-            replace(read[model], truth=None) if note else read[model],
-            boxes=self.boxes.get(scene.name),
-            comparison=bimichi.Comparison(results) if len(results) > 1 else None,
-            title=self.title or (scene.name if self.scenes.many else "Fusion report"),
-            notes={"Model file": _short(model), "Image files": ", ".join(map(_short, scene.files))},
-            n_jobs=self.n_jobs,
-        )
-        height, width = fused[model].shape
-        reached = results[0].scores[0] if results else None
-        return IndexEntry(scene.name, page, thumbnail(fused[model]), (height, width), reached, note)
-
-    def _read(self, rule: "bimichi.FusionRule", scene: SceneFiles) -> "bimichi.Scene":
-        """Read the sources of one scene as this rule takes them, and its truth."""
-        from bimichi.fuse.images import make_sources
-        from bimichi.io.labelled import read_scene_mask, with_truth
-
-        planes = make_sources(rule, self.scenes.open(scene.name))
-        read = bimichi.Scene(np.stack(planes, axis=-1), scene.name, rule.source_names)
-        mask = self.masks.get(scene.name)
-        return read if mask is None else with_truth(read, read_scene_mask(mask, read), self.target)
-
-    def _no_scores(self, scene: "bimichi.Scene", fused: Any) -> str:
-        """Say why a scene cannot be scored though truth was asked for; empty if it can."""
-        if not self.masks:
-            return ""
-        if scene.truth is None:
-            return "no file of truth."
-        counted = scene.truth[~_unscored(scene, fused)]
-        if counted.size and counted.all():
-            return "all pixels of the truth are targets."
-        return "" if counted.any() else "the truth has no targets."
-
-
-def _unscored(scene: "bimichi.Scene", fused: Any) -> Any:
-    """Return the pixels without a fused value, or whose truth is unknown."""
-    return np.isnan(fused) if scene.ignore is None else np.isnan(fused) | scene.ignore
-
-
-def _short(path: Path) -> str:
-    return "/".join(path.parts[-2:])

@@ -1,6 +1,7 @@
 """`bimichi reproduce`: the experiments of the paper, and two in other fields."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -38,7 +39,7 @@ def um(
     """
     from bimichi.paper import run_um
 
-    result, written = _timed(ctx, output, seed, lambda: run_um(random_state=seed, n_jobs=jobs))
+    result, written = _run_and_write(ctx, output, seed, lambda: run_um(random_state=seed, n_jobs=jobs))
     shown = map(escape, [*result.proofs(), *map(str, written)])
     say.result(result.to_dict() | {"files": written}, rich_table(result.table()), *shown)
 
@@ -90,20 +91,20 @@ def pedestrian(
 
     where = where or DataOptions(street=True)
     drawn = where.street and where.root is None
-    scenes = where.scenes(_numbers(scene, seed) if drawn else (), names=scene, preset=preset)
+    scenes = where.scenes(_street_numbers(scene, seed) if drawn else (), names=scene, preset=preset)
     folder = output_folder(output)
     chosen = list(scenes if scene or drawn else islice(filter(shows_both, scenes), limit))
     if not chosen:
-        raise InvalidInputError("No night scene shows people; name scenes with --scene.")
-    inputs = input_files(where.root, (one.name for one in chosen))
+        raise InvalidInputError("No night scene shows people; name scenes with --scene.", code="scene-without-people")
+    inputs = input_files(where.root, (frame.name for frame in chosen))
     network = None if detector is None else bimichi.DetectorMask(detector, n_jobs=jobs)
     with Run("reproduce pedestrian", ctx.params, [*inputs, *([detector] if detector else [])], seed) as run:
         results, written = [], []
-        for count, one in enumerate(chosen, 1):
-            say.note(f"{count}/{len(chosen)} {one.name}, scored on {one.truth_from}")
-            with run.timed(one.name):
-                results.append(run_pedestrian(one, network, seed, jobs, say.verbose, (), PROOF_NODES, preset))
-                written += results[-1].write(output_folder(scene_folder(folder, one)))
+        for count, frame in enumerate(chosen, 1):
+            say.note(f"{count}/{len(chosen)} {frame.name}, scored on {frame.truth_from}")
+            with run.timed(frame.name):
+                results.append(run_pedestrian(frame, network, seed, jobs, say.verbose, (), PROOF_NODES, preset))
+                written += results[-1].write(output_folder(scene_folder(folder, frame)))
         table = mean_table(results)
         data: dict[str, Any] = {"scenes": [result.to_dict() for result in results]}
         written += [
@@ -115,31 +116,19 @@ def pedestrian(
     say.result(data | {"files": written}, rich_table(table), *map(escape, [*proofs, *map(str, written)]))
 
 
-def _field(name: str, about: str) -> None:
-    """Add the command of an experiment in another field."""
+@dataclass(frozen=True)
+class FieldOptions:
+    """The options of the experiments in other fields."""
 
-    def run(
-        ctx: typer.Context,
-        *,
-        train: Annotated[int, value("How many scenes to learn from.", "N", min=2)] = 4,
-        test: Annotated[int, value("How many scenes to score on.", "N", min=1)] = 4,
-        output: Folder = Path(f"output/{name}"),
-        seed: Seed = 0,
-        jobs: Jobs = None,
-        say: Output,
-    ) -> None:
-        from bimichi.paper import run_field
-
-        result, written = _timed(ctx, output, seed, lambda: run_field(name, train, test, seed, jobs, say.verbose))
-        shown = [result.verdict(), *(str(path) for path in written if path.parent == output)]
-        say.result(result.to_dict() | {"files": written}, rich_table(result.table()), *map(escape, shown))
-
-    run.__doc__ = about
-    reproduce.command(name)(expand_groups(run))
+    train: Annotated[int, value("How many scenes to learn from.", "N", min=2)] = 4
+    test: Annotated[int, value("How many scenes to score on.", "N", min=1)] = 4
+    seed: Seed = 0
+    jobs: Jobs = None
 
 
-_field(
-    "flood",
+@reproduce.command()
+@expand_groups
+def flood(ctx: typer.Context, *, options: FieldOptions, output: Folder = Path("output/flood"), say: Output) -> None:
     """Find floods in drawn radar and optical images, learned from outlines that are too large.
 
     Takes about two minutes. The images are written as GeoTIFFs, with the commands that learn from them.
@@ -148,10 +137,13 @@ _field(
     bimichi reproduce flood
     bimichi reproduce flood --train 6 --test 2 -o results/flood
     ```
-    """,
-)
-_field(
-    "lesions",
+    """
+    _run_field(ctx, options, output, say)
+
+
+@reproduce.command()
+@expand_groups
+def lesions(ctx: typer.Context, *, options: FieldOptions, output: Folder = Path("output/lesions"), say: Output) -> None:
     """Find lesions of the white matter in four drawn MR contrasts, learned from boxes around them.
 
     Takes about a minute. The images are written as PNG files, with the commands that learn from them.
@@ -160,11 +152,23 @@ _field(
     bimichi reproduce lesions
     bimichi reproduce lesions --seed 10 -o results/lesions
     ```
-    """,
-)
+    """
+    _run_field(ctx, options, output, say)
 
 
-def _timed(ctx: typer.Context, output: Path, seed: int, learn: Callable[[], Any]) -> tuple[Any, list[Path]]:
+def _run_field(ctx: typer.Context, options: FieldOptions, output: Path, say: Output) -> None:
+    """Run the experiment in the field that the command is named after, and print its result."""
+    from bimichi.paper import run_field
+
+    def learn() -> Any:
+        return run_field(str(ctx.info_name), options.train, options.test, options.seed, options.jobs, say.verbose)
+
+    result, written = _run_and_write(ctx, output, options.seed, learn)
+    shown = [result.verdict(), *(str(path) for path in written if path.parent == output)]
+    say.result(result.to_dict() | {"files": written}, rich_table(result.table()), *map(escape, shown))
+
+
+def _run_and_write(ctx: typer.Context, output: Path, seed: int, learn: Callable[[], Any]) -> tuple[Any, list[Path]]:
     """Run an experiment, and write its result and its record; returns the result and the files."""
     folder = output_folder(output)
     with Run(f"reproduce {ctx.info_name}", ctx.params, seed=seed) as run:
@@ -176,7 +180,7 @@ def _timed(ctx: typer.Context, output: Path, seed: int, learn: Callable[[], Any]
     return result, written
 
 
-def _numbers(names: Sequence[str] | None, seed: int) -> list[int]:
+def _street_numbers(names: Sequence[str] | None, seed: int) -> list[int]:
     try:
         return [int(name.removeprefix("street-")) for name in names or [f"street-{seed}"]]
     except ValueError:

@@ -24,7 +24,7 @@ LISTED = 60_000
 
 SHOWN = (
     *("method", "objective", "objective_value", "lower_bound", "global_bound", "n_nodes", "certificate"),
-    *("status", "n_iter", "classes", "solver"),
+    *("status", "averaged", "n_iter", "classes", "solver"),
 )
 """Fields of the training record that --json prints."""
 
@@ -45,6 +45,7 @@ def show(
     ```
     """
     from bimichi.fit.choose import selection_of
+    from bimichi.scenes.labels import COUNTED
 
     rule = bimichi.FusionRule.load(model)
     touched = rule.usage.get("touched", np.zeros(len(rule.measure.values), np.int64))[: rule.measure.n_parts]
@@ -55,7 +56,11 @@ def show(
         shown.append(escape(_decision(rule.decision)))
     chosen = selection_of(rule.training)
     if chosen is not None:
-        shown += [rich_table(chosen.table()), *map(escape, filter(None, (chosen.sentence(), chosen.warning())))]
+        shown += [
+            rich_table(chosen.table()),
+            COUNTED,
+            *map(escape, filter(None, (chosen.sentence(), chosen.warning()))),
+        ]
     Output(json=json).result(_data(rule, touched), *shown)
 
 
@@ -104,7 +109,7 @@ def _head(rule: "bimichi.FusionRule") -> str:
     bound = "" if record.lower_bound is None else f", lower bound {_number(record.lower_bound)}"
     return escape(
         f"{record.method} ({kind}), objective {record.objective}, solver {record.solver}: J = "
-        f"{_number(record.objective_value)}{bound}, {record.status} after {record.n_iter} iterations."
+        f"{_number(record.objective_value)}{bound}, {record.ending} after {record.n_iter} iterations."
         f"{' ' + record.proof if record.proof else ''}"
     )
 
@@ -127,7 +132,7 @@ def _recipes(rule: "bimichi.FusionRule") -> Sequence[str | None]:
 
 if TYPE_CHECKING:
     from bimichi.io.check import SceneViewer
-    from bimichi.io.labelled import BagCounts
+    from bimichi.scenes.labels import BagCounts
 
 
 def bags(
@@ -149,16 +154,17 @@ def bags(
     ```
     """
     from bimichi.io.check import SceneViewer
+    from bimichi.io.labelled import label_files
 
     labelling, scenes = labelled.labelling(), made.open(sources)
-    inputs = [*scenes.files, *labelling.files(scenes)]
+    inputs = [*scenes.files, *label_files(labelling, scenes)]
     files = output_files(output, scenes.names, scenes.many, (".png", ".svg", ".pdf"))
     keep_inputs([*files, run_path(output)], inputs)
     with Run("bags", ctx.params, inputs) as run:
         viewer = SceneViewer(scenes, labelling, made.recipes)
         say.notes(viewer.notes)
         if viewer.problem:
-            raise InvalidInputError(viewer.problem)
+            raise viewer.problem
         counts = [
             {"scene": name} | _draw(viewer, name, file)._asdict() | {"picture": file}
             for name, file in zip(scenes.names, files, strict=True)
@@ -175,7 +181,7 @@ def _draw(viewer: "SceneViewer", name: str, path: Path) -> "BagCounts":
 
     images, _, targets, scene, counts, _ = viewer.view(name)
     if targets is None or scene is None or counts is None:
-        raise InvalidInputError(f"Scene {name!r} has no labels.")
+        raise InvalidInputError(f"Scene {name!r} has no labels.", code="scene-labels")
     height, width = scene.shape
     size = (min(max(7.0 * (width / height), 5.0), 14.0), 7.4)
     figure = import_optional("matplotlib.figure").Figure(size, dpi=150, layout="constrained")  # without a window

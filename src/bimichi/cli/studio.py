@@ -17,14 +17,14 @@ def studio(
         typer.Argument(
             metavar="[SOURCES... | PROJECT | FOLDER]",
             show_default=False,
-            help="Sources as in `bimichi train`; or a project file of the studio; or one folder, which is searched for "
-            "sources. Without any, the start page opens.",
+            help="Sources as in `bimichi train`; or a project file; or a folder with a `bimichi.toml`, or one that is "
+            "searched for sources. Without any, the start page opens.",
         ),
     ] = None,
     made: SourceOptions,
     boxes: Annotated[
         Path | None,
-        value(f"Boxes or outlines to start with: a file or a folder, {', '.join(ANNOTATION_FORMATS)}.", "FILE"),
+        value(f"Boxes or outlines to start with: a file or a folder, {', '.join(ANNOTATION_FORMATS.names())}.", "FILE"),
     ] = None,
     labels: Annotated[
         str | None, value("Instead of boxes: masks to start with, or another annotation file.", "FILE")
@@ -33,7 +33,7 @@ def studio(
     project: Annotated[
         Path | None,
         value(
-            "The project file to save to, and to continue if it exists; by default studio.json in the current folder.",
+            "The project file to save to, and to continue if it exists; by default bimichi.toml in the current folder.",
             "FILE",
         ),
     ] = None,
@@ -62,11 +62,13 @@ def studio(
     bimichi studio ir/ vi/ --recipe to_bipolar
     ```
 
-    What is drawn is saved to studio.json as you draw. Continue with it, or let the studio search a folder:
+    What is drawn is saved as you draw, in labels.json beside bimichi.toml, which all commands read. Continue with it,
+    or let the studio search a folder:
 
     ```
-    bimichi studio studio.json
+    bimichi studio .
     bimichi studio pictures/
+    bimichi train --project . -o model.json
     ```
 
     On a machine that you reach by SSH, forward a port, and open the address that the studio prints there:
@@ -81,6 +83,6 @@ def studio(
 
     if boxes is not None and labels is not None:
         raise typer.BadParameter("give one of them", param_hint="'--boxes' / '--labels'")
-    how = (listed(made.names), made.recipes, made.align, listed(made.driver) or (), made.expressions or ())
-    options = Options(*how, labels if boxes is None else str(boxes), truth)
+    reading = (listed(made.names), made.recipes, made.align, listed(made.driver) or (), made.expressions or ())
+    options = Options(*reading, labels if boxes is None else str(boxes), truth)
     Start(sources or [], options, project, allow or []).run(host, port, not no_browser, jobs, say.note)

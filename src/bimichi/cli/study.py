@@ -13,29 +13,38 @@ from bimichi.cli.console import Output, Run, output_folder, rich_table
 from bimichi.cli.options import LABELS, Jobs, LabelOptions, Seed, SourceOptions, flag, output_option, value
 
 if TYPE_CHECKING:
-    from bimichi.datasets import Dataset
+    from bimichi.evaluate.study import StudyResult
+    from bimichi.scenes.dataset import Dataset
 
 
 PANEL = "Where scenes come from"
 
 
-def _folder(what: str) -> Any:
-    return value(f"Folder of a data set: {what}", "DIR", rich_help_panel=PANEL)
-
-
 @dataclass(frozen=True)
 class DataOptions:
-    """Where scenes come from."""
+    """The options for the origin of scenes."""
 
     kaist: Annotated[
-        Path | None, _folder("The KAIST Multispectral Pedestrian Benchmark, with `images` and `annotations`.")
+        Path | None,
+        value(
+            "Folder of a data set: The KAIST Multispectral Pedestrian Benchmark, with `images` and `annotations`.",
+            "DIR",
+            rich_help_panel=PANEL,
+        ),
     ] = None
-    msrs: Annotated[Path | None, _folder("MSRS, with `vi`, `ir` and `label`, or `train` and `test`.")] = None
+    msrs: Annotated[
+        Path | None,
+        value(
+            "Folder of a data set: MSRS, with `vi`, `ir` and `label`, or `train` and `test`.",
+            "DIR",
+            rich_help_panel=PANEL,
+        ),
+    ] = None
     street: Annotated[bool, flag("--street", "Streets drawn by bimichi.", rich_help_panel=PANEL)] = False
 
     @property
     def root(self) -> Path | None:
-        """The folder of the data set, if there is one."""
+        """The folder of the data set, if there is any."""
         return self.kaist or self.msrs
 
     def __bool__(self) -> bool:
@@ -50,7 +59,7 @@ class DataOptions:
     ) -> "Dataset":
         """List the scenes of the data set, or streets of these numbers. Without `names`, day scenes are left out."""
         from bimichi import datasets
-        from bimichi.paper import street_scenes
+        from bimichi.evaluate.study import street_scenes
 
         if (self.kaist is not None) + (self.msrs is not None) + self.street != 1:
             raise typer.BadParameter("give exactly one", param_hint="'--kaist' / '--msrs' / '--street'")
@@ -75,11 +84,6 @@ def input_files(root: Path | None, names: Iterable[str]) -> list[Path]:
         for path in root.rglob("*.*")
         if any(parents <= set(path.relative_to(root).parts) for parents in folders.get(path.stem, ()))
     )
-
-
-if TYPE_CHECKING:
-    from bimichi.evaluate.study import StudyResult
-    from bimichi.scenes.dataset import Dataset
 
 
 FilesOf = Callable[[Sequence[str]], list[Path]]
@@ -112,7 +116,7 @@ def study(
         str | None, value("Masks of targets, above 0, to score against.", "MASK", rich_help_panel=LABELS)
     ] = None,
     labelled: LabelOptions,
-    made: SourceOptions,
+    source_options: SourceOptions,
     repeats: Annotated[int, value("How many draws of scenes to run, with the seeds N, N+1, ...", "K", min=1)] = 1,
     resume: Annotated[bool, flag("--resume", "Continue the study in the folder.")] = False,
     seed: Seed = 0,
@@ -140,79 +144,82 @@ def study(
 
     def draw(at: int) -> "StudyResult":
         where = output if repeats == 1 else output / f"draw-{at}"
-        return _study(ctx.params | {"seed": at}, where, data, labelled, made, ctx, say)
+        return _run_draw(ctx.params | {"seed": at}, where, data, labelled, source_options, ctx, say)
 
-    found = RepeatedStudy([draw(at) for at in range(seed, seed + repeats)])
+    draws = RepeatedStudy([draw(at) for at in range(seed, seed + repeats)])
     if repeats > 1:
-        written = found.write(output_folder(output))
-        say.result(found.to_dict() | {"files": written}, rich_table(found.table()), *map(escape, map(str, written)))
+        written = draws.write(output_folder(output))
+        say.result(draws.to_dict() | {"files": written}, rich_table(draws.table()), *map(escape, map(str, written)))
 
 
-def _study(
-    given: dict[str, Any],
+def _run_draw(
+    options: dict[str, Any],
     output: Path,
     data: DataOptions,
     labelled: LabelOptions,
-    made: SourceOptions,
+    source_options: SourceOptions,
     ctx: typer.Context,
     say: Output,
 ) -> "StudyResult":
     """Run the study of one draw, write it, and, if it is the only one, print it."""
-    from bimichi.paper import check_folder, names_of, run_study, split_scenes
+    from bimichi.evaluate.study import check_folder, names_of, run_study, split_scenes
 
-    seed, resume = given["seed"], given["resume"]
-    scenes, files_of = _own(given, data, labelled, made, say) if given["images"] else _drawn(given, data)
+    seed, resume = options["seed"], options["resume"]
+    if options["images"]:
+        scenes, files_of = _own_scenes(options, data, labelled, source_options, say)
+    else:
+        scenes, files_of = _data_set_scenes(options, data)
     folder = output_folder(output)
     check_folder(folder, resume)
-    learned, scored = split_scenes(scenes, given["train"], given["test"], seed, say.note)
+    learned, scored = split_scenes(scenes, options["train"], options["test"], seed, say.note)
     inputs = files_of([*names_of(learned), *names_of(scored)])
     with Run("study", ctx.params, inputs, seed) as run:
         result = run_study(
             learned,
             scored,
             seed=seed,
-            rows=given["rows"],
+            rows=options["rows"],
             folder=folder,
             resume=resume,
-            made_by=plain({name: given[name] for name in MAKING if given[name]}),
-            n_jobs=given["jobs"],
+            made_by=plain({name: options[name] for name in MAKING if options[name]}),
+            n_jobs=options["jobs"],
             progress=say.note,
         )
         written = result.write(folder)
         run.write(folder / "run.json", written)
-    if given["repeats"] == 1:
+    if options["repeats"] == 1:
         shown = [escape(text) for text in (result.verdict(), *map(str, written))]
         say.result(result.to_dict() | {"files": written}, rich_table(result.table()), *shown)
     return result
 
 
-def _drawn(given: dict[str, Any], data: DataOptions) -> "tuple[Dataset, FilesOf]":
+def _data_set_scenes(options: dict[str, Any], data: DataOptions) -> "tuple[Dataset, FilesOf]":
     """Return scenes of a data set, or drawn ones, and a function that returns the files of some of them."""
-    only_own = [f"--{name.replace('_', '-')}" for name in OWN if given[name] is not None]
+    only_own = [f"--{name.replace('_', '-')}" for name in OWN if options[name] is not None]
     if only_own:
         raise typer.BadParameter("only for your own scenes; give them as SOURCES", param_hint=f"'{only_own[0]}'")
-    n = given["train"] + given["test"]
-    streets = range(given["seed"] * n, (given["seed"] + 1) * n)
-    scenes = data.scenes(streets, 3 if given["sources"] == "3" else 6)
+    n = options["train"] + options["test"]
+    streets = range(options["seed"] * n, (options["seed"] + 1) * n)
+    scenes = data.scenes(streets, 3 if options["sources"] == "3" else 6)
     return scenes, lambda names: input_files(data.root, names)
 
 
-def _own(
-    given: dict[str, Any], data: DataOptions, labelled: LabelOptions, made: SourceOptions, say: Output
+def _own_scenes(
+    options: dict[str, Any], data: DataOptions, labelled: LabelOptions, source_options: SourceOptions, say: Output
 ) -> "tuple[Dataset, FilesOf]":
     """Return the same of the user's own files."""
-    from bimichi.io.labelled import LabelledDataset
+    from bimichi.io.labelled import LabelledDataset, label_files
 
     if data:
         raise typer.BadParameter("give SOURCES or one of these", param_hint="'--kaist' / '--msrs' / '--street'")
-    truth, labelling, collection = given["truth"], labelled.labelling(), made.open(given["images"])
+    truth, labelling, collection = options["truth"], labelled.labelling(), source_options.open(options["images"])
     if truth is None:
         raise typer.BadParameter("needed with SOURCES, to score against", param_hint="'--truth'")
-    reader = LabelledDataset(collection, labelling, recipes=made.recipes, truth=truth)
+    reader = LabelledDataset(collection, labelling, recipes=source_options.recipes, truth=truth)
     say.notes(reader.notes)
 
     def files_of(names: Sequence[str]) -> list[Path]:
         some = collection.only(set(names))
-        return [*some.files, *labelling.files(some), *some.companions(truth, "truth").values()]
+        return [*some.files, *label_files(labelling, some), *some.companions(truth, "truth").values()]
 
     return reader, files_of

@@ -144,7 +144,7 @@ def train(
     bimichi train bands.tif --labels mask.png --objective bipolar -o model.json
     ```
     """
-    from bimichi.io.labelled import LabelledDataset
+    from bimichi.io.labelled import LabelledDataset, label_files
     from bimichi.methods.cross_validated import scene_rule
 
     options = {"n_jobs": jobs, "random_state": seed, "verbose": say.verbose}
@@ -158,16 +158,17 @@ def train(
     labelling = replace(labelled.labelling(), by_pixel=objective == "mean")
     many_sources = additivity is not None or objective == AUTO
     files = made.open(sources, MAX_ADDITIVE_SOURCES if many_sources else MAX_SOURCES)
-    inputs = [*files.files, *labelling.files(files)]
+    inputs = [*files.files, *label_files(labelling, files)]
     keep_inputs([output_file(output), run_path(output)], inputs)
     if output.suffix.lower() in SUFFIXES and output.suffix.lower() != ".npz":
-        raise InvalidInputError(f"The output of train is a model, not an image: name it .json or .npz, got {output}.")
+        raise InvalidInputError(
+            f"The output of train is a model, not an image: name it .json or .npz, got {output}.",
+            code="model-suffix",
+            value=output,
+        )
     with Run("train", ctx.params, inputs, seed) as run:
         with run.timed("read"):  # many scenes are read while learning
-            truth = decision is not None
-            data = LabelledDataset(
-                files, labelling, recipes=made.recipes, scaled=scale is not None, masks_are_truth=truth
-            )
+            data = LabelledDataset(files, labelling, recipes=made.recipes, scaled=scale is not None)
             say.notes(data.notes)
             scenes = data if files.many else list(data)
         model.set_params(source_names=data.source_names)
@@ -192,6 +193,7 @@ def train(
         "objective": model.rule_.training.objective,
         "objective_value": model.objective_value_,
         "status": model.solution_.status,
+        "ending": model.rule_.training.ending,
         "proof": model.rule_.training.proof if model.rule_.training else "",
         "decision": None if decided is None else decided.pack(),
         "polarity": dict(zip(data.source_names, model.polarity_.astype(int), strict=True)),
@@ -237,12 +239,14 @@ def _model(
 
 def _chosen(selection: "Selection", say: Output) -> list[Any]:
     """Return the table and the sentence of a choice; what warns of it goes to standard error."""
+    from bimichi.scenes.labels import COUNTED
+
     warning = selection.warning()
     if warning:
         say.note(f"Warning: {warning}")
     if selection.weak:
         say.note(f"Warning: {selection.weakness()}")
-    return [rich_table(selection.table()), escape(selection.sentence())]
+    return [rich_table(selection.table()), COUNTED, escape(selection.sentence())]
 
 
 def _learn(model: Any, scenes: "Sequence[bimichi.Scene]", data: "LabelledDataset", say: Output) -> None:
@@ -264,7 +268,7 @@ def _sentence(result: dict[str, Any], names: Sequence[str]) -> str:
     if decision is not None and decision["threshold"] is not None:
         decided = f"Threshold {decision['threshold']:.4g}, {decision['chosen']}.\n"
     return escape(
-        f"{'' if isnan(value) else f'J = {value:.4f} '}({result['objective']}, {result['status']}) after "
+        f"{'' if isnan(value) else f'J = {value:.4f} '}({result['objective']}, {result['ending']}) after "
         f"{result['seconds']['train']:.1f} s; "
         f"{'inverted: ' + ', '.join(inverted) if inverted else 'no source is inverted'}.\n"
         f"{result['proof'] + chr(10) if result['proof'] else ''}"

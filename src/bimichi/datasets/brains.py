@@ -15,8 +15,9 @@ from bimichi._types import Flags, Floats
 from bimichi.datasets.drawing import LICENCE, Array, Shape, capsule, ellipse, image_files, scene_name
 from bimichi.io.write import write_image
 from bimichi.measures.lattice import Seed, random_generator
-from bimichi.scenes.masks import boxes_of, label_bags
+from bimichi.scenes.labels import label_bags
 from bimichi.scenes.scene import Scene
+from bimichi.scenes.shapes import boxes_of
 from bimichi.scenes.superpixels import superpixels
 
 FINE = 2  # fine pixels per pixel, so that tissues share pixels at their borders
@@ -50,9 +51,9 @@ def smooth_noise(rng: np.random.Generator, shape: tuple[int, ...], width: float)
     """Return noise of mean 0 and deviation 1 whose bumps are about `width` pixels wide, however wide that is."""
     step = max(1, int(width / 4))
     coarse = gaussian_filter(rng.standard_normal([-(-n // step) + 3 for n in shape]), width / step, mode="reflect")
-    found = coarse if step == 1 else zoom(coarse, step, order=1)
-    found = found[: shape[0], : shape[1]]
-    return np.asarray((found - found.mean()) / max(float(found.std()), 1e-12))
+    noise = coarse if step == 1 else zoom(coarse, step, order=1)
+    noise = noise[: shape[0], : shape[1]]
+    return np.asarray((noise - noise.mean()) / max(float(noise.std()), 1e-12))
 
 
 def draw_anatomy(rng: np.random.Generator, height: int, width: int, n_lesions: int) -> Anatomy:
@@ -98,7 +99,7 @@ def _joined(shapes: list[Shape], x: Array, y: Array) -> Floats:
 
 
 def _ventricles(rng: np.random.Generator) -> list[Shape]:
-    """Two horns in front, two behind, and the slit between the thalami."""
+    """Return two horns in front, two behind, and the slit between the thalami."""
     size, shapes = rng.uniform(0.7, 1.3), []
     for side in (-1, 1):
         wide = size * rng.uniform(0.9, 1.1)
@@ -111,7 +112,7 @@ def _ventricles(rng: np.random.Generator) -> list[Shape]:
 
 
 def _nuclei(rng: np.random.Generator) -> list[Shape]:
-    """Caudate, putamen and thalamus on both sides."""
+    """Return caudate, putamen and thalamus on both sides."""
     shapes = []
     for side in (-1, 1):
         grown = rng.uniform(0.9, 1.1)
@@ -124,7 +125,7 @@ def _nuclei(rng: np.random.Generator) -> list[Shape]:
 
 
 def _sulci(rng: np.random.Generator, x: Array, y: Array, scale: float) -> Flags:
-    """Grooves from the surface inwards, the gap between the hemispheres, and those beside the temples."""
+    """Draw grooves from the surface inwards, the gap between the hemispheres, and those beside the temples."""
     half = max(0.5, 0.6 / scale)
     paths: list[tuple[list[tuple[float, float]], float]] = [
         ([(rng.normal(0, 0.6), end + step * (start - end)) for step in np.linspace(1, 0, 6)], 0.8)
@@ -137,13 +138,13 @@ def _sulci(rng: np.random.Generator, x: Array, y: Array, scale: float) -> Flags:
     angles = np.linspace(0, 2 * np.pi, 42, endpoint=False) + rng.normal(0, 0.04, 42)
     for angle in angles[(np.abs(np.cos(angles)) > 0.12) & (np.abs(np.sin(angles) - 0.1) > 0.06)]:
         paths.append((_groove(rng, angle), rng.uniform(0.8, 1.3) * half))
-    found = np.zeros(x.shape, dtype=np.bool_)
+    sulci = np.zeros(x.shape, dtype=np.bool_)
     for path, radius in paths:
         wide = radius * np.linspace(1.9, 1.0, len(path))  # open at the surface
         for (start, end), (first, last) in zip(pairwise(path), pairwise(wide.tolist()), strict=True):
             near = _window(start, end, x.shape, scale)
-            found[near] |= capsule(start, end, first, last)(x[near], y[near]) < 0
-    return found
+            sulci[near] |= capsule(start, end, first, last)(x[near], y[near]) < 0
+    return sulci
 
 
 def _window(start: tuple[float, float], end: tuple[float, float], shape: tuple[int, ...], scale: float) -> Any:
@@ -155,7 +156,7 @@ def _window(start: tuple[float, float], end: tuple[float, float], shape: tuple[i
 
 
 def _groove(rng: np.random.Generator, angle: float) -> list[tuple[float, float]]:
-    """A winding path from the surface inwards."""
+    """Return a winding path from the surface inwards."""
     at = np.array([58 * np.cos(angle), 74 * np.sin(angle)])
     heading = np.arctan2(-0.8 * at[1], -at[0]) + rng.normal(0, 0.2)
     path = [(float(at[0]), float(at[1]))]
@@ -305,8 +306,8 @@ def draw_lesions(
     >>> list(draw_lesions(96, 80, n_lesions=6).contrasts)
     ['FLAIR', 'T1', 'T1 post', 'T2']
     """
-    for what, value, least in (("height", height, 64), ("width", width, 64), ("n_lesions", n_lesions, 0)):
-        check_integer(value, what, minimum=least)
+    for name, value, least in (("height", height, 64), ("width", width, 64), ("n_lesions", n_lesions, 0)):
+        check_integer(value, name, minimum=least)
     check_number(bias, "bias", 0, 0.5)
     rng = random_generator(random_state)
     anatomy = draw_anatomy(rng, height, width, n_lesions)

@@ -1,4 +1,4 @@
-"""A canvas that holds what surfaces are (colour, heat, place) for cameras to look at, and flat figures to put on it."""
+"""A canvas of surfaces (colour, heat, place) for cameras to look at, and flat figures to put on it."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -51,7 +51,7 @@ class View:
         return 0.42 * self.height
 
     def half_width(self, z: float) -> float:
-        """How far to either side the camera sees at distance z."""
+        """Return how far to either side the camera sees at distance z."""
         return 0.5 * self.width * z / self.focal
 
     def rays(self) -> tuple[Array, Array]:
@@ -121,7 +121,7 @@ def planes(colour: Colour) -> Array:
 
 
 def capsule(start: tuple[float, float], end: tuple[float, float], radius: float, end_radius: float) -> Shape:
-    """A stroke whose radius goes from one value to another."""
+    """Return a stroke whose radius goes from one value to another."""
     (x0, y0), (dx, dy) = start, (end[0] - start[0], end[1] - start[1])
 
     def distance(x: Array, y: Array) -> Array:
@@ -132,7 +132,7 @@ def capsule(start: tuple[float, float], end: tuple[float, float], radius: float,
 
 
 def ellipse(centre: tuple[float, float], radii: tuple[float, float]) -> Shape:
-    """An ellipse with its axes along x and y."""
+    """Return an ellipse with its axes along x and y."""
 
     def distance(x: Array, y: Array) -> Array:
         return np.asarray((np.hypot((x - centre[0]) / radii[0], (y - centre[1]) / radii[1]) - 1) * min(radii))
@@ -141,7 +141,7 @@ def ellipse(centre: tuple[float, float], radii: tuple[float, float]) -> Shape:
 
 
 def polygon(*corners: tuple[float, float]) -> Shape:
-    """A convex polygon, corners against the clock."""
+    """Return a convex polygon, corners anticlockwise."""
 
     def distance(x: Array, y: Array) -> Array:
         sides = []
@@ -154,12 +154,12 @@ def polygon(*corners: tuple[float, float]) -> Shape:
 
 
 def box(left: float, bottom: float, right: float, top: float) -> Shape:
-    """A rectangle."""
+    """Return a rectangle."""
     return polygon((left, bottom), (right, bottom), (right, top), (left, top))
 
 
 def ragged(shape: Shape, depth: float, rng: np.random.Generator) -> Shape:
-    """The same shape with an outline, and holes near it, like those of leaves: waves in all directions are added."""
+    """Return the shape with an outline, and holes near it, like those of leaves, by adding waves in all directions."""
     waves, phases = (rng.normal(0, 5, (2, 14)) * rng.uniform(0.4, 2.5, 14)).tolist(), rng.uniform(0, 6.3, 14).tolist()
 
     def distance(x: Array, y: Array) -> Array:

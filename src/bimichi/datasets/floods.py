@@ -24,9 +24,9 @@ from bimichi._types import Flags, Floats, Ints
 from bimichi.datasets.drawing import LICENCE, image_files, scene_name
 from bimichi.io.write import write_geotiff
 from bimichi.measures.lattice import Seed, random_generator
-from bimichi.scenes.masks import label_bags
+from bimichi.scenes.labels import INNER, label_bags, label_pixels
 from bimichi.scenes.scene import Scene
-from bimichi.scenes.superpixels import label_pixels, superpixels
+from bimichi.scenes.superpixels import superpixels
 
 PIXEL = 10.0  # metres
 KINDS = ("soil", "stubble", "crop", "meadow", "orchard", "forest", "roofs", "asphalt", "water")
@@ -39,13 +39,13 @@ def fractal(rng: np.random.Generator, shape: tuple[int, int], exponent: float, c
     spectrum = np.fft.rfft2(rng.standard_normal(shape))
     wave = np.hypot(np.fft.fftfreq(shape[0])[:, None], np.fft.rfftfreq(shape[1])[None, :])
     spectrum *= np.maximum(wave, 1 / max(shape)) ** -exponent * (wave > 1 / coarsest)
-    found = np.fft.irfft2(spectrum, shape)
-    return np.asarray((found - found.mean()) / max(float(found.std()), 1e-12))
+    noise = np.fft.irfft2(spectrum, shape)
+    return np.asarray((noise - noise.mean()) / max(float(noise.std()), 1e-12))
 
 
 @dataclass(frozen=True)
 class Terrain:
-    """What lies where: `height` in metres, `kind` as a number of `KINDS`, `parcel` (fields), and where water is.
+    """A landscape: `height` in metres, `kind` as a number of `KINDS`, `parcel` (fields), and water.
 
     `kind` is what the ground is without the flood. `depth` is that of the flood in metres, 0 where it is dry.
     """
@@ -58,7 +58,7 @@ class Terrain:
 
     @property
     def flooded(self) -> Flags:
-        """Where there is water that was not there before."""
+        """The pixels with water that was not there before."""
         return np.asarray((self.depth > 0) & ~self.permanent)
 
 
@@ -86,7 +86,7 @@ def draw_terrain(rng: np.random.Generator, shape: tuple[int, int], level: float)
 
 
 def _hills(rng: np.random.Generator, shape: tuple[int, int]) -> Floats:
-    """Steep hills in one corner, in metres above the plain."""
+    """Return steep hills in one corner, in metres above the plain."""
     down, across = np.mgrid[: shape[0], : shape[1]] / max(shape)
     corner = rng.integers(0, 2, 2) * (np.array(shape) / max(shape))
     near = 1.25 - 2.1 * np.hypot(down - corner[0], across - corner[1]) + 0.12 * fractal(rng, shape, 1.6)
@@ -95,16 +95,16 @@ def _hills(rng: np.random.Generator, shape: tuple[int, int]) -> Floats:
 
 
 def _lakes(rng: np.random.Generator, shape: tuple[int, int], hills: Floats) -> Flags:
-    """Two or three lakes in the plain, of round outlines."""
+    """Return two or three lakes in the plain, of round outlines."""
     places = np.argwhere(hills == 0)
     down, across = np.mgrid[: shape[0], : shape[1]]
     rough = fractal(rng, shape, 2.0, coarsest=max(shape) / 3)
-    found = np.zeros(shape, dtype=np.bool_)
+    lakes = np.zeros(shape, dtype=np.bool_)
     for _ in range(rng.integers(2, 4)):
         row, column = places[rng.integers(len(places))] if len(places) else (0, 0)
         wide, tall = rng.uniform(0.025, 0.055, 2) * max(shape)
-        found |= np.hypot((down - row) / tall, (across - column) / wide) < 1 + 0.28 * rough
-    return np.asarray(found & (hills < 2))
+        lakes |= np.hypot((down - row) / tall, (across - column) / wide) < 1 + 0.28 * rough
+    return np.asarray(lakes & (hills < 2))
 
 
 def _fields(rng: np.random.Generator, x: Floats, y: Floats) -> tuple[Ints, Flags]:
@@ -131,7 +131,7 @@ def _strips(rng: np.random.Generator, along: Floats, least: float, most: float) 
 
 
 def _kinds(rng: np.random.Generator, shape: tuple[int, int], parcel: Ints, track: Flags, hills: Floats) -> Ints:
-    """What grows or stands where: fields, forest on hills, villages, roads and a runway."""
+    """Return what covers the ground: fields, forest on hills, villages, roads and a runway."""
     kind = np.array(rng.choice(ON_FIELDS, parcel.max() + 1, p=[0.3, 0.15, 0.25, 0.2, 0.1]))[parcel]
     kind[hills > 12 + 10 * fractal(rng, shape, 1.5)] = FOREST
     kind[track & (hills == 0) & (parcel % 4 < 2)] = ASPHALT
@@ -154,9 +154,9 @@ def _kinds(rng: np.random.Generator, shape: tuple[int, int], parcel: Ints, track
 
 def outlines(flooded: Flags) -> Flags:
     """Outline a flood as someone does by hand: closed over dry spots, too large, and without the smallest parts."""
-    found = binary_closing(np.pad(flooded, 8), iterations=3)[8:-8, 8:-8]
-    found = binary_opening(found, iterations=2)
-    return np.asarray(binary_dilation(found, iterations=3))
+    outlined = binary_closing(np.pad(flooded, 8), iterations=3)[8:-8, 8:-8]
+    outlined = binary_opening(outlined, iterations=2)
+    return np.asarray(binary_dilation(outlined, iterations=3))
 
 
 RADAR_BANDS = ("VV", "VH")
@@ -253,7 +253,7 @@ def optical(
 
 
 def _sunlight(terrain: Terrain, cloud: Floats, offset: tuple[int, int]) -> tuple[Floats, Flags]:
-    """How much light reaches the ground, from the upper left: slopes, shadows of hills, and shadows of clouds."""
+    """Return how much light from the upper left reaches the ground: slopes, shadows of hills and of clouds."""
     down, across = np.gradient(terrain.height, PIXEL)
     towards = (down + across) / 2**0.5
     lit = np.clip(1 + 0.8 * towards / np.tan(SUN) * 0.35, 0.45, 1.5)
@@ -321,7 +321,7 @@ class FloodImages:
 
     @property
     def valid(self) -> Flags:
-        """Where both satellites have data."""
+        """The pixels where both satellites have data."""
         return np.asarray(~np.isnan(self.radar).any(axis=2) & (self.optical != 0).all(axis=2))
 
     @property
@@ -333,8 +333,8 @@ class FloodImages:
     @property
     def labels(self) -> NDArray[np.int16]:
         """0 for dry, 1 for flooded, 2 for permanent water, and -1 where a satellite has no data."""
-        found = np.where(self.permanent, 2, self.flooded).astype(np.int16)
-        return np.where(self.valid, found, np.int16(-1))
+        classes = np.where(self.permanent, 2, self.flooded).astype(np.int16)
+        return np.where(self.valid, classes, np.int16(-1))
 
     def scene(self, n_segments: int = 300) -> Scene:
         """Make sources and bags: see `flood`."""
@@ -353,7 +353,7 @@ class FloodImages:
             labels=label_bags(segments, mask=self.outlines & self.valid, require_both=False),
             truth=self.flooded & self.valid,
             ignore=~self.valid,
-            pixels=label_pixels(self.flooded.shape, mask=self.outlines, ignore=~self.valid),
+            pixels=label_pixels(self.flooded.shape, mask=self.outlines, ignore=~self.valid, inner=INNER),
             rgb=self.rgb,
             crs=self.crs,
             transform=self.transform,
@@ -437,8 +437,8 @@ def draw_flood(
     >>> images.radar.shape, images.optical.shape, images.transform[:3]
     ((64, 80, 2), (64, 80, 13), (10.0, 0.0, 609990.0))
     """
-    for what, value in (("height", height), ("width", width)):
-        check_integer(value, what, minimum=64)
+    for name, value in (("height", height), ("width", width)):
+        check_integer(value, name, minimum=64)
     check_number(cloud_cover, "cloud_cover", 0, 0.9)
     check_number(level, "level", 0, 5)
     rng, shape = random_generator(random_state), (height, width)

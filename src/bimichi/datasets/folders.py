@@ -1,6 +1,6 @@
 """Drawn scenes as folders of image files, labels and truth, with a project file, like a user's own data."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -16,7 +16,7 @@ from bimichi.io.annotations.write import write_annotations
 from bimichi.io.project import FILE_NAME, Project, ProjectSource, write_project
 from bimichi.io.write import write_image
 from bimichi.scenes.annotations import ImageAnnotations
-from bimichi.scenes.masks import boxes_of
+from bimichi.scenes.shapes import boxes_of
 
 Written = tuple[list[Path], ImageAnnotations | None]
 
@@ -121,13 +121,17 @@ def write_folder(
     written: list[Path] = []
     boxes: dict[str | None, ImageAnnotations] = {}
     for seed in seeds:
-        paths, found = field.write(root, *(size or field.size), check_integer(seed, "seeds", minimum=0))
+        paths, annotations = field.write(root, *(size or field.size), check_integer(seed, "seeds", minimum=0))
         written += paths
-        if found is not None:
-            boxes[paths[0].name] = found
-    if boxes:
-        written.append(root / "boxes.csv")
-        write_annotations(written[-1], boxes)
-    written.append(root / FILE_NAME)
-    write_project(written[-1], field.project)
-    return written
+        if annotations is not None:
+            boxes[paths[0].name] = annotations
+    return [*written, *write_project_of(root, kind, boxes)]
+
+
+def write_project_of(root: Path, kind: str, boxes: Mapping[str | None, ImageAnnotations]) -> list[Path]:
+    """Write the project file for images of a field, and their boxes beside it, if there are any; return the files."""
+    files = [root / "boxes.csv"] if boxes else []
+    for file in files:
+        write_annotations(file, boxes)
+    write_project(root / FILE_NAME, FIELDS[kind].project)
+    return [*files, root / FILE_NAME]

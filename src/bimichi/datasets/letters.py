@@ -11,8 +11,9 @@ from bimichi._types import Flags
 from bimichi.datasets.drawing import LICENCE, capsule
 from bimichi.errors import InvalidInputError
 from bimichi.measures.lattice import random_generator
-from bimichi.scenes.masks import boxes_of, label_bags
+from bimichi.scenes.labels import label_bags
 from bimichi.scenes.scene import Scene
+from bimichi.scenes.shapes import boxes_of
 from bimichi.scenes.superpixels import superpixels
 
 U, BACKGROUND, M = (1.0, 1.0, -1.0), (-1.0, 1.0, 1.0), (-1.0, -1.0, -1.0)  # the three patterns of sources
@@ -57,8 +58,8 @@ def um(
            [-1.,  1.,  1.],
            [ 1.,  1., -1.]])
     """
-    for what, value in (("height", height), ("width", width)):
-        check_integer(value, what, minimum=20)
+    for name, value in (("height", height), ("width", width)):
+        check_integer(value, name, minimum=20)
     check_number(noise, "noise", minimum=0)
     y = (np.arange(height)[:, None] + 0.5) / height
     x = ((np.arange(width)[None, :] + 0.5) / width - 0.5) * 0.8
@@ -116,11 +117,15 @@ def um_optimum(scene: Scene) -> UMOptimum:
     bags = scene.bags()
     kinds = [np.flatnonzero(np.equal(bags.X, pattern).all(axis=1)) for pattern in (U, BACKGROUND, M)]
     if sum(map(len, kinds)) != len(bags.X):
-        raise InvalidInputError(f"Scene {scene.name!r} has other sources than um() draws without noise.")
+        raise InvalidInputError(
+            f"Scene {scene.name!r} has other sources than um() draws without noise.", code="letters-sources"
+        )
     starts = bags.offsets
     has_u, has_background, has_m = (np.diff(np.searchsorted(kind, starts)) > 0 for kind in kinds)
     if (~bags.labels & (has_u | has_m)).any():
-        raise InvalidInputError(f"Scene {scene.name!r} has a negative bag that holds a letter; label it positive.")
+        raise InvalidInputError(
+            f"Scene {scene.name!r} has a negative bag that holds a letter; label it positive.", code="letters-bag"
+        )
     n = int((~bags.labels).sum())
     k = int((bags.labels & has_background & ~has_u).sum())
     f = int((bags.labels & ~has_background & ~has_u).sum())

@@ -15,8 +15,9 @@ from bimichi.errors import InvalidInputError
 from bimichi.io.annotations.bbgt import SOURCE, read_bbgt
 from bimichi.io.images import read_image
 from bimichi.scenes.dataset import Dataset
-from bimichi.scenes.masks import box_mask, boxes_of, label_bags
+from bimichi.scenes.labels import label_bags
 from bimichi.scenes.scene import Scene
+from bimichi.scenes.shapes import box_mask, boxes_of
 from bimichi.scenes.superpixels import superpixels
 from bimichi.sources import operators as make
 from bimichi.sources.bands import Plane
@@ -64,7 +65,9 @@ def pedestrian_sources(
     warm = (make.to_bipolar(thermal, percentiles=FULL_THERMAL) + 1) / 2
     if light.shape != warm.shape:
         raise InvalidInputError(
-            f"rgb has height and width {light.shape}, thermal {warm.shape}; resample them to the same pixels."
+            f"rgb has height and width {light.shape}, thermal {warm.shape}; resample them to the same pixels.",
+            code="image-sizes",
+            argument="rgb",
         )
     sources = {
         "adaptive threshold": make.adaptive_threshold(light, offset=offset),
@@ -82,7 +85,7 @@ SUFFIXES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".txt")
 
 
 class DataSet(NamedTuple):
-    """Where a data set comes from, its licence, and its citation."""
+    """The origin of a data set, its licence, and its citation."""
 
     source: str
     licence: str
@@ -94,7 +97,7 @@ class Frame(NamedTuple):
 
     visible: Path
     thermal: Path
-    known: Path
+    annotations: Path
 
 
 def subfolder(folder: Path, *names: str, source: str) -> Path:
@@ -103,7 +106,9 @@ def subfolder(folder: Path, *names: str, source: str) -> Path:
         if (folder / name).is_dir():
             return folder / name
     missing = " or ".join(map(repr, names))
-    raise InvalidInputError(f"{folder} has no folder {missing}; as root, pass the folder of {source}.")
+    raise InvalidInputError(
+        f"{folder} has no folder {missing}; as root, pass the folder of {source}.", code="data-folder"
+    )
 
 
 def list_frames(
@@ -119,17 +124,19 @@ def list_frames(
     frames, or folders of them ("set09/V000" takes all in it); `keep` selects names.
     """
     files = cache(_files)  # folders are only read where frames are wanted
-    found = {f"{prefix}{stem}": (group, stem) for prefix, group in groups.items() for stem in files(group.visible)}
-    found = {name: where for name, where in found.items() if keep(name)}
-    if not found:
-        raise InvalidInputError(f"{Path(root)} holds no such frame. Get the data from {source}.")
+    places = {f"{prefix}{stem}": (group, stem) for prefix, group in groups.items() for stem in files(group.visible)}
+    places = {name: where for name, where in places.items() if keep(name)}
+    if not places:
+        raise InvalidInputError(f"{Path(root)} holds no such frame. Get the data from {source}.", code="frame-missing")
     frames = {}
-    for name in _choose(list(found), names, root):
-        group, stem = found[name]
+    for name in _select_names(list(places), names, root):
+        group, stem = places[name]
         for folder in group:
             if stem not in files(folder):
                 missing = f"{folder / stem} (with an ending such as .png or .txt) is missing"
-                raise InvalidInputError(f"{missing}, but there is {files(group.visible)[stem]}. Get it from {source}.")
+                raise InvalidInputError(
+                    f"{missing}, but there is {files(group.visible)[stem]}. Get it from {source}.", code="frame-count"
+                )
         frames[name] = Frame(*(files(folder)[stem] for folder in group))
     return frames
 
@@ -139,35 +146,37 @@ def _files(folder: Path) -> dict[str, Path]:
     return {path.stem: path for path in inside if path.suffix.lower() in SUFFIXES}
 
 
-def _choose(found: list[str], names: str | Iterable[str] | None, root: str | PathLike[str]) -> list[str]:
+def _select_names(available: list[str], names: str | Iterable[str] | None, root: str | PathLike[str]) -> list[str]:
     if names is None:
-        return found
+        return available
     wanted = [names] if isinstance(names, str) else list(names)
     for name in wanted:
-        if not any(f"{one}/".startswith(f"{name}/") for one in found):
+        if not any(f"{frame}/".startswith(f"{name}/") for frame in available):
             rule = f"names has {name!r}, which is neither a frame nor a folder of frames in {Path(root)}"
-            raise InvalidInputError(f"{rule}; the first of {len(found)} there is {found[0]!r}.")
-    return [one for one in found if f"{one}/".startswith(tuple(f"{name}/" for name in wanted))]
+            raise InvalidInputError(
+                f"{rule}; the first of {len(available)} there is {available[0]!r}.", code="frame-count"
+            )
+    return [frame for frame in available if f"{frame}/".startswith(tuple(f"{name}/" for name in wanted))]
 
 
 def pedestrian_scenes(
     data: DataSet,
     frames: Mapping[str, Frame],
-    known: Callable[..., dict[str, Any]],
+    read_annotations: Callable[..., dict[str, Any]],
     n_sources: Literal[3, 6],
     n: int,
     preset: str = "default",
 ) -> Dataset:
     """List frames of a data set, each made into a scene of about `n` bags when it is read.
 
-    `known` reads annotations from a path, given the image's shape: `boxes`, and `truth` or `ignore`.
+    `read_annotations` reads annotations from a path, given the image's shape: `boxes`, and `truth` or `ignore`.
     """
 
     def read(name: str) -> Scene:
         rgb, thermal = _read_pair(frames[name])
-        found = known(frames[name].known, rgb.shape[:2])
+        annotations = read_annotations(frames[name].annotations, rgb.shape[:2])
         return pedestrian_scene(
-            rgb, thermal, **found, data=data, name=name, n_sources=n_sources, n_segments=n, preset=preset
+            rgb, thermal, **annotations, data=data, name=name, n_sources=n_sources, n_segments=n, preset=preset
         )
 
     return Dataset(list(frames), read)
@@ -218,10 +227,14 @@ def _read_pair(frame: Frame) -> tuple[NDArray[np.uint8], NDArray[Any]]:
     if thermal.ndim == 3:
         thermal = np.ascontiguousarray(thermal[..., 0])
     if rgb.ndim != 3 or rgb.shape[2] != 3 or rgb.dtype != np.uint8:
-        raise InvalidInputError(f"{frame.visible} must be an RGB image of 8 bits, got {rgb.dtype} {rgb.shape}.")
+        raise InvalidInputError(
+            f"{frame.visible} must be an RGB image of 8 bits, got {rgb.dtype} {rgb.shape}.", code="image-8-bit"
+        )
     if rgb.shape[:2] != thermal.shape:
         both = f"{frame.visible} and {frame.thermal}"
-        raise InvalidInputError(f"{both} must be of one size, got {rgb.shape[:2]} and {thermal.shape}.")
+        raise InvalidInputError(
+            f"{both} must be of one size, got {rgb.shape[:2]} and {thermal.shape}.", code="image-sizes"
+        )
     return rgb, thermal
 
 
@@ -302,9 +315,9 @@ def kaist(
 
 def _boxes(path: Path, shape: tuple[int, int], people: frozenset[str]) -> dict[str, Any]:
     """Read boxes of people, and which pixels to ignore because only other boxes cover them."""
-    found = read_bbgt(path, shape)[None]
-    wanted = np.array([label in people for label in found.labels], dtype=np.bool_) & ~found.is_ignored
-    boxes, others = found.boxes[wanted], found.boxes[~wanted]
+    annotations = read_bbgt(path, shape)[None]
+    wanted = np.array([label in people for label in annotations.labels], dtype=np.bool_) & ~annotations.is_ignored
+    boxes, others = annotations.boxes[wanted], annotations.boxes[~wanted]
     return {"boxes": boxes, "ignore": box_mask(others, shape) & ~box_mask(boxes, shape)}
 
 
@@ -359,6 +372,8 @@ def _labels(path: Path, shape: tuple[int, int]) -> dict[str, Any]:
     classes = read_image(path)
     if classes.shape != shape or classes.dtype.kind not in "iu":
         rule = f"{path} must hold one class (a whole number) per pixel, {shape}"
-        raise InvalidInputError(f"{rule}, got {classes.dtype} {classes.shape}. Get it from {MSRS.source}.")
+        raise InvalidInputError(
+            f"{rule}, got {classes.dtype} {classes.shape}. Get it from {MSRS.source}.", code="frame-image"
+        )
     truth = classes == PERSON
     return {"boxes": boxes_of(truth), "truth": truth}

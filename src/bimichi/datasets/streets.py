@@ -43,7 +43,7 @@ CLOTHES: list[Colour] = [
 
 
 def person(rng: np.random.Generator, height: float) -> list[Part]:
-    """Someone seen from the front or from the side: skin at 23 to 33 degrees, clothes at 13 to 24, as they insulate."""
+    """Return a person from the front or the side: skin at 23 to 33 degrees, clothes, which insulate, at 13 to 24."""
     s = height / 1.75
     sideways = rng.random() < 0.5
     broad = rng.uniform(0.85, 1.1) * (0.7 if sideways else 1.0)
@@ -81,7 +81,7 @@ def person(rng: np.random.Generator, height: float) -> list[Part]:
 
 
 def car(rng: np.random.Generator, lights: float = 0.0, bonnet: float = 24.0) -> list[Part]:
-    """A car seen from its front, `bonnet` degrees warm; `lights` is how bright its headlamps are."""
+    """Return a car seen from its front, `bonnet` degrees warm; `lights` is how bright its headlamps are."""
     paint: Colour = tuple(rng.choice([0.06, 0.25, 0.5]) * rng.uniform(0.8, 1.0, 3))
     glass: Colour = (0.03, 0.035, 0.04)
     beam: Colour = (lights, 0.95 * lights, 0.8 * lights)
@@ -102,7 +102,7 @@ def car(rng: np.random.Generator, lights: float = 0.0, bonnet: float = 24.0) -> 
 
 
 def lamp(side: int, light: Colour) -> list[Part]:
-    """A street lamp; its head, on an arm towards `side`, shines and is lukewarm."""
+    """Return a street lamp; its head, on an arm towards `side`, shines and is lukewarm."""
     steel: Colour = (0.12, 0.13, 0.12)
     return [
         Part(capsule((0, 0), (0, 5.2), 0.09, 0.06), steel, AIR - 0.5),
@@ -112,7 +112,7 @@ def lamp(side: int, light: Colour) -> list[Part]:
 
 
 def cone() -> list[Part]:
-    """A traffic cone, bright in colour and cold; its bands send the light of headlamps back."""
+    """Return a traffic cone, bright in colour and cold; its bands send the light of headlamps back."""
     orange, white = (0.85, 0.25, 0.04), (0.9, 0.9, 0.85)
     return [
         Part(box(-0.2, 0.0, 0.2, 0.05), (0.1, 0.1, 0.1), AIR - 1.5),
@@ -123,7 +123,7 @@ def cone() -> list[Part]:
 
 
 def tree(rng: np.random.Generator, height: float) -> list[Part]:
-    """A trunk under a crown of leaves in three layers; all are close to the air's temperature."""
+    """Return a trunk under a crown of leaves in three layers; all are close to the air's temperature."""
     top = 0.45 * height
     parts = [
         Part(capsule((0, 0), (0, top), 0.2, 0.12), (0.05, 0.04, 0.03), AIR + 1.5),
@@ -151,7 +151,7 @@ class Lamp(NamedTuple):
 
 
 class Shadow(NamedTuple):
-    """What keeps light from the ground: where it stands, its height and half its width, in metres."""
+    """A figure that keeps light from the ground: its place, its height and half its width, in metres."""
 
     x: float
     z: float
@@ -197,7 +197,7 @@ def _lamplight(canvas: Canvas, lamps: Sequence[Lamp], shadows: Sequence[Shadow])
 
 
 def _shade(x: Array, z: Array, shadow: Shadow, lamps: Sequence[Lamp]) -> Array:
-    """How much of the light one figure takes: around its feet, and in a streak away from the nearest lamp."""
+    """Return the share of light that a figure takes: around its feet, and in a streak away from the nearest lamp."""
     lamp = min(lamps, key=lambda lamp: (lamp.x - shadow.x) ** 2 + (lamp.z - shadow.z) ** 2)
     step = np.array([shadow.x - lamp.x, shadow.z - lamp.z])
     length = min(4.0, shadow.height / max(lamp.y - shadow.height, 0.5) * float(np.hypot(*step)))
@@ -228,7 +228,7 @@ DRAWN = DataSet("", LICENCE, "A street drawn by bimichi.datasets.street")
 
 
 class Figure(NamedTuple):
-    """What stands where, how far it reaches to either side and up, its shadow's radius, and whose picture it is."""
+    """A figure: its place and parts, its reach to either side and up, its shadow's radius, and the person's number."""
 
     x: float
     z: float
@@ -281,8 +281,8 @@ def street(
     >>> scene.name, scene.sources.shape, len(scene.boxes)
     ('street-1', (96, 128, 3), 2)
     """
-    for what, value, least in (("height", height, 64), ("width", width, 64), ("n_people", n_people, 0)):
-        check_integer(value, what, minimum=least)
+    for name, value, least in (("height", height, 64), ("width", width, 64), ("n_people", n_people, 0)):
+        check_integer(value, name, minimum=least)
     rng = random_generator(random_state)
     view = View(height, width)
     canvas, lamps = Canvas(view), _lamps(rng)
@@ -294,18 +294,18 @@ def street(
     _ground(canvas)
     for side in (-1, 1):
         _houses(canvas, side, rng)
-    sides = [(one, 1 if one.x > 0 else -1) for one in lamps[1:]]
-    posts = [Figure(one.x + side * 1.15, one.z, lamp(-side, one.power), (1.6, 5.7)) for one, side in sides]
-    figures = [*posts, *_things(rng), *_people(view, n_people, rng)]
+    sides = [(light, 1 if light.x > 0 else -1) for light in lamps[1:]]
+    posts = [Figure(light.x + side * 1.15, light.z, lamp(-side, light.power), (1.6, 5.7)) for light, side in sides]
+    figures = [*posts, *_objects(rng), *_people(view, n_people, rng)]
     for figure in sorted(figures, key=lambda figure: -figure.z):
         canvas.stand(figure.parts, figure.x, figure.z, figure.reach, figure.owner)
     _roughen(canvas, rng)
     shadows = [Shadow(f.x, f.z, f.reach[1], f.shadow) for f in figures if f.shadow]
-    found = [place for place in find_objects(canvas.owner) if place is not None]
+    places = [place for place in find_objects(canvas.owner) if place is not None]
     return pedestrian_scene(
         photograph(canvas, lamps, shadows, rng),
         thermograph(canvas, rng),
-        boxes=np.array([(x.start, y.start, x.stop - x.start, y.stop - y.start) for y, x in found]),
+        boxes=np.array([(x.start, y.start, x.stop - x.start, y.stop - y.start) for y, x in places]),
         truth=canvas.owner > 0,
         data=DRAWN,
         name=scene_name("street", random_state),
@@ -372,7 +372,7 @@ def _houses(canvas: Canvas, side: int, rng: np.random.Generator) -> None:
 
 
 def _gable(canvas: Canvas, side: int, z: float, top: float, colour: Floats, heat: float) -> None:
-    """The wall of a house that faces the camera, where the one before it is lower."""
+    """Draw the wall of a house that faces the camera, where the house before it is lower."""
     across, up = canvas.view.rays()
     x, y = across * z, canvas.view.eye + up * z
     wall = (side * x >= PAVEMENT) & (side * x < PAVEMENT + 11) & (y >= 0) & (y < top)
@@ -380,7 +380,7 @@ def _gable(canvas: Canvas, side: int, z: float, top: float, colour: Floats, heat
 
 
 def _lamps(rng: np.random.Generator) -> list[Lamp]:
-    """The headlamps of the car that carries the cameras, and street lamps on alternate sides."""
+    """Return the headlamps of the car that carries the cameras, and street lamps on alternate sides."""
     colour = LAMPLIGHT[rng.integers(len(LAMPLIGHT))]
     lamps = [Lamp(0.0, 0.7, 0.0, (3.0, 3.0, 2.8))]
     first, side = rng.uniform(6, 14), int(rng.choice([-1, 1]))
@@ -390,7 +390,7 @@ def _lamps(rng: np.random.Generator) -> list[Lamp]:
     return lamps
 
 
-def _things(rng: np.random.Generator) -> list[Figure]:
+def _objects(rng: np.random.Generator) -> list[Figure]:
     side = int(rng.choice([-1, 1]))
     parked = car(rng, bonnet=rng.uniform(18, 26))
     things = [
@@ -406,7 +406,7 @@ def _things(rng: np.random.Generator) -> list[Figure]:
 
 
 def _people(view: View, n_people: int, rng: np.random.Generator) -> list[Figure]:
-    """People at distances that cover the street, beside each other as seen from the camera where there is room."""
+    """Return people at distances that cover the street, beside each other as seen from the camera if there is room."""
     people: list[Figure] = []
     for z in (np.geomspace(6, 32, n_people) * rng.uniform(0.85, 1.15, n_people)).tolist():
         reach = min(0.9 * view.half_width(z), PAVEMENT - 0.6)

@@ -1,30 +1,137 @@
-"""`compare`: many methods on the same scenes, each under the kind of label it needs, in one table."""
+"""The table of results: scores and times of methods on the same scenes, and the measures that they learned."""
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
+import numpy as np
 from numpy.typing import NDArray
 
 from bimichi import _html
 from bimichi._extras import import_optional
-from bimichi._progress import progress_bar
 from bimichi._tables import Cell, Table, number
-from bimichi.errors import InvalidInputError
-from bimichi.evaluate.engine import COLUMNS, Result, TrainingData, evaluate, named_row, score_cells
+from bimichi.evaluate.metrics import Scores
 from bimichi.fit.objectives import to_common_scale
-from bimichi.integral.planes import check_n_jobs
 from bimichi.measures.base import Measure
 from bimichi.measures.bicapacity import BiCapacity
 from bimichi.measures.capacity import Capacity
 from bimichi.measures.lattice import set_label
-from bimichi.methods.base import Fusion
-from bimichi.methods.registry import Candidate, labels_needed
-from bimichi.scenes.dataset import Dataset
-from bimichi.scenes.scene import Scene
+from bimichi.rule import FusionRule
 
 TITLES = ("AUC", "AP", "F1", "RMSE", "ECE")
 LISTED_SOURCES = 3
 BEST = "Among methods built on a measure, the best score is bold, the second best underlined."
+
+
+class Scored:
+    """A row of a table: a method with its scores on some scenes and its times in seconds."""
+
+    name: str
+    scores: Any
+    fit_seconds: float
+    fuse_seconds: float
+
+    def _values(self, score: str) -> list[float]:
+        scenes = self.scores.values() if isinstance(self.scores, dict) else self.scores
+        return [getattr(scores, score) for scores in scenes]
+
+    def mean(self, score: str) -> float:
+        """Return the mean of a score over the test scenes; NaN without any."""
+        return float(np.mean(self._values(score))) if self.scores else float("nan")
+
+    @property
+    def worst_auc(self) -> float:
+        """The smallest AUC among the test scenes; NaN without any."""
+        return min(self._values("auc"), default=float("nan"))
+
+
+@dataclass
+class Result(Scored):
+    """The result of one method.
+
+    Attributes
+    ----------
+    name : str
+        Name of the method.
+    model : Fusion or FusionRule
+        The method, fitted if it ran, or a rule.
+    scores : list of Scores
+        One for each test scene.
+    fit_seconds, fuse_seconds : float
+        For learning, and for all test scenes, without the time to compile kernels; methods that run at the same time
+        share the cores.
+    problem : str
+        Why there are no scores: "not run: ..." or "failed: ..."; empty if there are.
+    maps : list of ndarray
+        The fused test scenes, if they are kept.
+    """
+
+    name: str
+    model: Any
+    scores: list[Scores] = field(default_factory=list)
+    fit_seconds: float = float("nan")
+    fuse_seconds: float = float("nan")
+    problem: str = ""
+    maps: list[NDArray[Any]] = field(default_factory=list)
+
+    @property
+    def fuzzy(self) -> bool:
+        """True if the method is built on a measure, as all rules are."""
+        return bool(getattr(self.model, "fuzzy", True))
+
+    @property
+    def rule(self) -> FusionRule | None:
+        """The learned rule, if the method learns one and ran."""
+        rule = getattr(self.model, "rule_", self.model)
+        return rule if isinstance(rule, FusionRule) and not self.problem else None
+
+    @property
+    def measure(self) -> Measure | None:
+        """The learned measure, if the method is built on one and ran."""
+        return self.rule.measure if self.fuzzy and self.rule is not None else None
+
+
+COLUMNS: dict[str, tuple[Callable[[Scored], float], int]] = {
+    "AUC": (lambda row: row.mean("auc"), 1),
+    "worst AUC": (lambda row: row.worst_auc, 1),
+    "AP": (lambda row: row.mean("average_precision"), 1),
+    "F1": (lambda row: row.mean("best_f1"), 1),
+    "RMSE": (lambda row: row.mean("rmse"), -1),
+    "ECE": (lambda row: row.mean("calibration_error"), -1),
+}
+"""Scores of tables, and whether larger (1) or smaller (-1) values are better."""
+
+
+Row = TypeVar("Row", bound=Scored)
+
+
+def named_row(rows: Sequence[Row], name: str, kind: str) -> Row:
+    """Return the row of this name."""
+    for row in rows:
+        if row.name == name:
+            return row
+    raise KeyError(f"no {kind} {name!r}; there are {', '.join(row.name for row in rows)}")
+
+
+def score_cells(
+    rows: Sequence[Scored], titles: Sequence[str], ranked: Sequence[bool], digits: int, second: bool = False
+) -> list[list[Cell]]:
+    """Return the cells of these columns and of both times, row by row; empty where a method did not run.
+
+    Of the `ranked` rows, the best is bold, the second best underlined if `second`.
+    """
+    lines: list[list[Cell]] = [[] for _ in rows]
+    for title in titles:
+        of, sign = COLUMNS[title]
+        values = [of(row) for row in rows]
+        fair = [competes and not np.isnan(value) for value, competes in zip(values, ranked, strict=True)]
+        ranking = sorted({sign * value for value, competes in zip(values, fair, strict=True) if competes}, reverse=True)
+        for value, competes, line in zip(values, fair, lines, strict=True):
+            place = ranking.index(sign * value) if competes else -1
+            line.append(Cell("" if np.isnan(value) else f"{value:.3f}", place == 0, second and place == 1))
+    for row, line in zip(rows, lines, strict=True):
+        line += [Cell("" if np.isnan(t) else f"{t:.{digits}f}") for t in (row.fit_seconds, row.fuse_seconds)]
+    return lines
 
 
 class Comparison:
@@ -43,7 +150,7 @@ class Comparison:
         for result in self.results:
             reached = {title: COLUMNS[title][0](result) for title in (*TITLES, "worst AUC")}
             times = {"fit seconds": result.fit_seconds, "fuse seconds": result.fuse_seconds}
-            rows.append(reached | times | {"learned": _learned(result), "problem": result.problem})
+            rows.append(reached | times | {"learned": _learned_text(result), "problem": result.problem})
         return pd.DataFrame(rows, index=pd.Index([result.name for result in self.results], name="method"))
 
     def to_markdown(self) -> str:
@@ -85,9 +192,10 @@ class Comparison:
             Among which methods the best and the second best are marked; by default all that are built on a measure.
             Methods that are not are never marked.
         """
-        named = [ranked is None or result.name in ranked for result in self.results]
-        marked = [one and result.fuzzy and bool(result.scores) for one, result in zip(named, self.results, strict=True)]
-        cells = score_cells(self.results, TITLES, marked, digits=2, second=True)
+        competing = [result.fuzzy and bool(result.scores) for result in self.results]
+        if ranked is not None:
+            competing = [result.name in ranked and fits for result, fits in zip(self.results, competing, strict=True)]
+        cells = score_cells(self.results, TITLES, competing, digits=2, second=True)
         pairs = zip(self.results, cells, strict=True)
         rows = [[Cell(result.name), *reached, Cell(result.problem)] for result, reached in pairs]
         return Table(["method", *TITLES, "fit s", "fuse s", ""], rows)
@@ -109,80 +217,20 @@ class Comparison:
         numbered : bool, default=False
             Whether sources are numbers, as in the paper's tables, instead of names.
         """
-        found = {name: g for name, g in self.measures().items() if isinstance(g, Capacity)}
-        if not found:
+        capacities = {name: g for name, g in self.measures().items() if isinstance(g, Capacity)}
+        if not capacities:
             return Table(["A"], [])
-        first = next(iter(found.values()))
+        first = next(iter(capacities.values()))
         names = Capacity(first.values).source_names if numbered else first.source_names
         subsets = [subset for subset, _ in first.listing()]
-        rows = [[Cell(name), *(Cell(number(g[subset])) for subset in subsets)] for name, g in found.items()]
+        rows = [[Cell(name), *(Cell(number(g[subset])) for subset in subsets)] for name, g in capacities.items()]
         return Table(["measure", *(set_label(subset, names) for subset in subsets)], rows)
 
 
-def _learned(result: Result) -> str:
+def _learned_text(result: Result) -> str:
     """Return what a method learned if it fits on one line: a normalised measure by size of the set, or weights."""
     if isinstance(result.measure, Capacity):
         return " ".join(number(value) for _, value in result.measure.listing())
     if result.measure is not None:
         return f"{len(result.measure.values)} {result.measure.parts}"
     return " ".join(number(weight) for weight in getattr(result.model, "weights_", []))
-
-
-def compare(
-    methods: Mapping[str, Fusion] | Sequence[Fusion],
-    train: Scene | Sequence[Scene],
-    test: Scene | Sequence[Scene] | None = None,
-    *,
-    n_jobs: int | None = None,
-    keep_maps: bool = False,
-    verbose: int = 0,
-) -> Comparison:
-    """Fit every method under its own kind of label, and score it on scenes with truth.
-
-    Parameters
-    ----------
-    methods : mapping of name to method, or sequence of methods
-        The methods, which are cloned. See `paper_methods` for those of the paper.
-    train : Scene or sequence of Scene
-        Methods that need bags learn from labels of bags, methods that need instances from the truth. From `Dataset`,
-        which are read when needed, Bi-MIChI learns one scene at a time.
-    test : Scene or sequence of Scene, optional
-        Scenes to score on, one at a time; by default the training scenes.
-    n_jobs : int, optional
-        How many methods run at a time; all cores by default. Use 1 if the times are to be compared.
-    keep_maps : bool, default=False
-        Whether to keep the fused maps.
-    verbose : int, default=0
-        Above 0, a progress bar on a terminal.
-
-    Returns
-    -------
-    Comparison
-        A failure of one method is noted in its row, and does not stop the others.
-    """
-    named = dict(methods) if isinstance(methods, Mapping) else {type(m).__name__: m for m in methods}
-    if len(named) < len(methods) or not named:
-        raise InvalidInputError(
-            "methods must be distinct; give a mapping of name to method to compare several of one class."
-        )
-    learned = _checked(train, "train")
-    scenes = learned if test is None else _checked(test, "test")
-    for scene in scenes:
-        if scene.truth is None:
-            raise InvalidInputError(f"Test scene {scene.name!r} has no truth to score against.")
-    rows = [Candidate(name, "", labels_needed(type(method)), method) for name, method in named.items()]
-    data = TrainingData(learned, rows, pixels="all", in_parts=isinstance(learned, Dataset))
-    done: dict[str, Result] = {}
-    with progress_bar("comparing", len(rows), verbose) as advance:
-        for result in evaluate(rows, data, scenes, jobs=check_n_jobs(n_jobs), keep_maps=keep_maps):
-            done[result.name] = result
-            advance(1, None)
-    return Comparison([done[name] for name in named])
-
-
-def _checked(scenes: Scene | Sequence[Scene], what: str) -> Sequence[Scene]:
-    """Return a list of scenes, or `Dataset`, which stay unread."""
-    listed = scenes if isinstance(scenes, Dataset) else [scenes] if isinstance(scenes, Scene) else list(scenes)
-    if not listed or not (isinstance(listed, Dataset) or all(isinstance(scene, Scene) for scene in listed)):
-        raise InvalidInputError(f"{what} must be a Scene or a sequence of at least one Scene.")
-    return listed

@@ -1,29 +1,34 @@
-"""The engine of `compare` and `run_study`: fit methods under the labels they need, fuse and score scene by scene."""
+"""`compare`, and the engine that it shares with `run_study`: fit methods under the labels they need, fuse and score."""
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from functools import partial
 from threading import Event, Lock
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from bimichi._progress import Stopwatch
-from bimichi._tables import Cell
-from bimichi.errors import BimichiError, NotRunError
-from bimichi.evaluate.metrics import Scores, scores
-from bimichi.measures.base import Measure
+from bimichi._progress import Stopwatch, progress_bar
+from bimichi.errors import BimichiError, InvalidInputError, NotRunError
+from bimichi.evaluate.comparison import Comparison, Result
+from bimichi.evaluate.metrics import scores
+from bimichi.integral.planes import check_n_jobs
 from bimichi.methods.base import Fusion
 from bimichi.methods.bimichi import BiMIChI
 from bimichi.methods.cross_validated import BiMIChICV
-from bimichi.methods.registry import Candidate
-from bimichi.rule import FusionRule
+from bimichi.methods.registry import (
+    Candidate,
+    Method as Method,
+    labels_needed,
+    paper_methods as paper_methods,
+    register_method as register_method,
+    registered_methods as registered_methods,
+)
 from bimichi.scenes.dataset import Dataset
 from bimichi.scenes.scene import Scene, join_bags
 
@@ -32,115 +37,68 @@ log = logging.getLogger(__name__)
 NO_TRUTH = "no instance labels given"
 
 
-class Scored:
-    """A row of a table: a method with its scores on some scenes and its times in seconds."""
+def compare(
+    methods: Mapping[str, Fusion] | Sequence[Fusion],
+    train: Scene | Sequence[Scene],
+    test: Scene | Sequence[Scene] | None = None,
+    *,
+    n_jobs: int | None = None,
+    keep_maps: bool = False,
+    verbose: int = 0,
+) -> Comparison:
+    """Fit every method under its own kind of label, and score it on scenes with truth.
 
-    name: str
-    scores: Any
-    fit_seconds: float
-    fuse_seconds: float
-
-    def _all(self, score: str) -> list[float]:
-        scenes = self.scores.values() if isinstance(self.scores, dict) else self.scores
-        return [getattr(one, score) for one in scenes]
-
-    def mean(self, score: str) -> float:
-        """Mean of a score over the test scenes; NaN without any."""
-        return float(np.mean(self._all(score))) if self.scores else float("nan")
-
-    @property
-    def worst_auc(self) -> float:
-        """The smallest AUC among the test scenes; NaN without any."""
-        return min(self._all("auc"), default=float("nan"))
-
-
-@dataclass
-class Result(Scored):
-    """The result of one method.
-
-    Attributes
+    Parameters
     ----------
-    name : str
-        Name of the method.
-    model : Fusion or FusionRule
-        The method, fitted if it ran, or a rule.
-    scores : list of Scores
-        One for each test scene.
-    fit_seconds, fuse_seconds : float
-        For learning, and for all test scenes, without the time to compile kernels; methods that run at the same time
-        share the cores.
-    problem : str
-        Why there are no scores: "not run: ..." or "failed: ..."; empty if there are.
-    maps : list of ndarray
-        The fused test scenes, if they are kept.
+    methods : mapping of name to method, or sequence of methods
+        The methods, which are cloned. See `paper_methods` for those of the paper.
+    train : Scene or sequence of Scene
+        Methods that need bags learn from labels of bags, methods that need instances from the truth. From a `Dataset`,
+        which are read when needed, Bi-MIChI learns one scene at a time.
+    test : Scene or sequence of Scene, optional
+        Scenes to score on, one at a time; by default the training scenes.
+    n_jobs : int, optional
+        How many methods run at a time; all cores by default. Use 1 if the times are to be compared.
+    keep_maps : bool, default=False
+        Whether to keep the fused maps.
+    verbose : int, default=0
+        Above 0, a progress bar on a terminal.
+
+    Returns
+    -------
+    Comparison
+        A failure of one method is noted in its row, and does not stop the others.
     """
-
-    name: str
-    model: Any
-    scores: list[Scores] = field(default_factory=list)
-    fit_seconds: float = float("nan")
-    fuse_seconds: float = float("nan")
-    problem: str = ""
-    maps: list[NDArray[Any]] = field(default_factory=list)
-
-    @property
-    def fuzzy(self) -> bool:
-        """Whether the method is built on a measure, as all rules are."""
-        return bool(getattr(self.model, "fuzzy", True))
-
-    @property
-    def rule(self) -> FusionRule | None:
-        """The learned rule, if the method learns one and ran."""
-        found = getattr(self.model, "rule_", self.model)
-        return found if isinstance(found, FusionRule) and not self.problem else None
-
-    @property
-    def measure(self) -> Measure | None:
-        """The learned measure, if the method is built on one and ran."""
-        return self.rule.measure if self.fuzzy and self.rule is not None else None
+    named = dict(methods) if isinstance(methods, Mapping) else {type(m).__name__: m for m in methods}
+    if len(named) < len(methods) or not named:
+        raise InvalidInputError(
+            "methods must be distinct; give a mapping of name to method to compare several of one class.",
+            code="methods-distinct",
+            argument="methods",
+        )
+    learned = _scene_list(train, "train")
+    scenes = learned if test is None else _scene_list(test, "test")
+    for scene in scenes:
+        if scene.truth is None:
+            raise InvalidInputError(f"Test scene {scene.name!r} has no truth to score against.", code="truth-missing")
+    rows = [Candidate(name, "", labels_needed(type(method)), method) for name, method in named.items()]
+    data = TrainingData(learned, rows, pixels="all", in_parts=isinstance(learned, Dataset))
+    done: dict[str, Result] = {}
+    with progress_bar("comparing", len(rows), verbose) as advance:
+        for result in evaluate(rows, data, scenes, jobs=check_n_jobs(n_jobs), keep_maps=keep_maps):
+            done[result.name] = result
+            advance(1, None)
+    return Comparison([done[name] for name in named])
 
 
-COLUMNS: dict[str, tuple[Callable[[Scored], float], int]] = {
-    "AUC": (lambda row: row.mean("auc"), 1),
-    "worst AUC": (lambda row: row.worst_auc, 1),
-    "AP": (lambda row: row.mean("average_precision"), 1),
-    "F1": (lambda row: row.mean("best_f1"), 1),
-    "RMSE": (lambda row: row.mean("rmse"), -1),
-    "ECE": (lambda row: row.mean("calibration_error"), -1),
-}
-"""Scores of tables, and whether larger (1) or smaller (-1) values are better."""
-
-
-Row = TypeVar("Row", bound=Scored)
-
-
-def named_row(rows: Sequence[Row], name: str, what: str) -> Row:
-    """Return the row of this name."""
-    for row in rows:
-        if row.name == name:
-            return row
-    raise KeyError(f"no {what} {name!r}; there are {', '.join(row.name for row in rows)}")
-
-
-def score_cells(
-    rows: Sequence[Scored], titles: Sequence[str], ranked: Sequence[bool], digits: int, second: bool = False
-) -> list[list[Cell]]:
-    """Return the cells of these columns and of both times, row by row; empty where a method did not run.
-
-    Of the `ranked` rows, the best is bold, the second best underlined if `second`.
-    """
-    lines: list[list[Cell]] = [[] for _ in rows]
-    for title in titles:
-        of, sign = COLUMNS[title]
-        values = [of(row) for row in rows]
-        fair = [one and not np.isnan(value) for value, one in zip(values, ranked, strict=True)]
-        ranking = sorted({sign * value for value, competes in zip(values, fair, strict=True) if competes}, reverse=True)
-        for value, competes, line in zip(values, fair, lines, strict=True):
-            place = ranking.index(sign * value) if competes else -1
-            line.append(Cell("" if np.isnan(value) else f"{value:.3f}", place == 0, second and place == 1))
-    for row, line in zip(rows, lines, strict=True):
-        line += [Cell("" if np.isnan(t) else f"{t:.{digits}f}") for t in (row.fit_seconds, row.fuse_seconds)]
-    return lines
+def _scene_list(scenes: Scene | Sequence[Scene], argument: str) -> Sequence[Scene]:
+    """Return a list of scenes, or a `Dataset`, which stay unread."""
+    listed = scenes if isinstance(scenes, Dataset) else [scenes] if isinstance(scenes, Scene) else list(scenes)
+    if not listed or not (isinstance(listed, Dataset) or all(isinstance(scene, Scene) for scene in listed)):
+        raise InvalidInputError(
+            f"{argument} must be a Scene or a sequence of at least one Scene.", code="scenes-kind", argument=argument
+        )
+    return listed
 
 
 class TrainingData:
@@ -168,7 +126,7 @@ class TrainingData:
                 if gather not in self._gathered:
                     self._gathered[gather] = gather()
                 gathered = self._gathered[gather]
-            yield gathered if gather != self._pixels_of_bags else _columns(candidate, *gathered)
+            yield gathered if gather != self._pixels_of_bags else _fit_arguments(candidate, *gathered)
         finally:
             with self._lock:
                 self._uses[gather] -= 1
@@ -184,7 +142,7 @@ class TrainingData:
 
     def _first_scene(self) -> tuple[Any, ...]:
         first = self._scenes[0]
-        return (first.sources[_counted(first)],)
+        return (first.sources[_scored_pixels(first)],)
 
     def _unread(self) -> tuple[Any, ...]:
         return (self._scenes if isinstance(self._scenes, Dataset) else list(self._scenes),)
@@ -193,41 +151,41 @@ class TrainingData:
         X, y = [], []
         for scene in self._scenes:
             if scene.truth is None:
-                raise NotRunError(NO_TRUTH)
-            counted = _counted(scene)
+                raise NotRunError(NO_TRUTH, code="truth-missing")
+            counted = _scored_pixels(scene)
             X.append(scene.sources[counted])
             y.append(scene.truth[counted])
         return np.concatenate(X), np.concatenate(y).astype(int)
 
     def _pixels_of_bags(self) -> tuple[Any, ...]:
-        """Pixels in labelled bags; for each, the label and number of its bag, and its truth where that is known."""
+        """Return the pixels in labelled bags; of each, the label and number of its bag, and its truth, or None."""
         truths: list[NDArray[np.bool_] | None] = []
 
         def read() -> Iterator[Scene]:  # reads each scene once, for its bags and for its truth
             for scene in self._scenes:
                 if scene.segments is None or scene.labels is None:
-                    raise NotRunError("no labelled bags given")
+                    raise NotRunError("no labelled bags given", code="bags-missing")
                 truths.append(scene.truth)
                 yield scene
 
         bags = join_bags(read(), one_class=True)
         sizes = np.diff(bags.offsets)
-        known = [np.ravel(truth) for truth in truths if truth is not None]
-        truth = np.concatenate(known)[bags.instance].astype(int) if len(known) == len(truths) else None
+        flat = [np.ravel(truth) for truth in truths if truth is not None]
+        truth = np.concatenate(flat)[bags.instance].astype(int) if len(flat) == len(truths) else None
         return bags.X, np.repeat(bags.labels, sizes).astype(int), np.repeat(np.arange(len(bags)), sizes), truth
 
 
-def _counted(scene: Scene) -> NDArray[np.bool_]:
-    """Where a scene has data and is not to be ignored."""
-    known: NDArray[np.bool_] = ~np.isnan(scene.sources).any(axis=-1)
-    return known if scene.ignore is None else known & ~scene.ignore
+def _scored_pixels(scene: Scene) -> NDArray[np.bool_]:
+    """Return the pixels where a scene has data and is not to be ignored."""
+    valid: NDArray[np.bool_] = ~np.isnan(scene.sources).any(axis=-1)
+    return valid if scene.ignore is None else valid & ~scene.ignore
 
 
-def _columns(candidate: Candidate, X: Any, of_bags: Any, bags: Any, truth: Any) -> tuple[Any, ...]:
+def _fit_arguments(candidate: Candidate, X: Any, of_bags: Any, bags: Any, truth: Any) -> tuple[Any, ...]:
     if candidate.method.needs == "bags":
         return X, of_bags, bags
     if candidate.labels == "pixels" and truth is None:
-        raise NotRunError(NO_TRUTH)
+        raise NotRunError(NO_TRUTH, code="truth-missing")
     return X, truth if candidate.labels == "pixels" else of_bags
 
 
@@ -282,11 +240,11 @@ def _run(
             watch = Stopwatch()
             fused = _fuse(result.model, scene)
             result.fuse_seconds += watch.seconds
-            found = scores(np.asarray(scene.truth), fused, result.model.output_range, ~_counted(scene))
-            result.scores.append(found)
+            score = scores(np.asarray(scene.truth), fused, result.model.output_range, ~_scored_pixels(scene))
+            result.scores.append(score)
             if keep_maps:
                 result.maps.append(fused)
-            reached = f"AUC {found.auc:.3f}, AP {found.average_precision:.3f}, RMSE {found.rmse:.3f}"
+            reached = f"AUC {score.auc:.3f}, AP {score.average_precision:.3f}, RMSE {score.rmse:.3f}"
             progress(f"{name}: {count}/{len(test)} {scene.name}: {reached}")
     except Exception as error:  # a method of any origin may raise anything; the others go on
         if stopped.is_set():  # such as by threads that cannot be started any more
@@ -304,5 +262,5 @@ def _fuse(model: Fusion, scene: Scene) -> NDArray[Any]:
     if model.needs != "image":
         return model.fuse(scene.sources)
     if scene.rgb is None:
-        raise NotRunError(f"scene {scene.name!r} has no RGB image")
+        raise NotRunError(f"scene {scene.name!r} has no RGB image", code="rgb-missing")
     return model.fuse(scene.rgb, name=scene.name)  # type: ignore[call-arg]  # as detectors take it

@@ -1,4 +1,4 @@
-"""How well a fused map finds the targets: AUC, average precision, best F1, RMSE and calibration against the truth.
+"""Scores of a fused map against the truth: AUC, average precision, best F1, RMSE and calibration; and of objects.
 
 Ranking scores take values that differ by rounding alone for ties; see `bimichi.scenes.sample`.
 """
@@ -162,8 +162,8 @@ def scores(
 
     Examples
     --------
-    >>> found = scores([[0, 0], [0, 1]], [[-1.0, -1.0], [-1.0, 1.0]])
-    >>> found.auc, found.rmse, found.n, found.share
+    >>> perfect = scores([[0, 0], [0, 1]], [[-1.0, -1.0], [-1.0, 1.0]])
+    >>> perfect.auc, perfect.rmse, perfect.n, perfect.share
     (1.0, 0.0, 4, 0.25)
     """
     targets, others = split_classes(truth, fused, ignore)
@@ -176,12 +176,16 @@ def _ranking_scores(targets: NDArray[Any], others: NDArray[Any]) -> tuple[float,
     """Return AUC, average precision, best F1 and its threshold; sorts `others` in place."""
     if not targets.size or not others.size:
         counted = f"{targets.size:,} targets and {others.size:,} other pixels count"
-        raise InvalidInputError(f"truth has one class only: {counted}. Only rmse is defined for one.")
-    found = tally(targets, others)
-    precision, area = found.ranking()
-    f1 = found.f1
+        raise InvalidInputError(
+            f"truth has one class only: {counted}. Only rmse is defined for one.",
+            code="truth-one-class",
+            argument="truth",
+        )
+    counts = tally(targets, others)
+    precision, area = counts.ranking()
+    f1 = counts.f1
     best = np.argmax(f1)
-    return area, precision, float(f1[best]), float(found.thresholds[best])
+    return area, precision, float(f1[best]), float(counts.thresholds[best])
 
 
 def _check_reach(targets: NDArray[Any], others: NDArray[Any], output_range: tuple[float, float]) -> tuple[float, float]:
@@ -191,12 +195,21 @@ def _check_reach(targets: NDArray[Any], others: NDArray[Any], output_range: tupl
     except (TypeError, ValueError):
         low = high = np.nan
     if (low, high) not in ((-1.0, 1.0), (0.0, 1.0)):
-        raise InvalidInputError(f"output_range must be (-1, 1) or (0, 1), got {output_range!r}.")
+        raise InvalidInputError(
+            f"output_range must be (-1, 1) or (0, 1), got {output_range!r}.",
+            code="output-range",
+            argument="output_range",
+            value=output_range,
+        )
     for part in (targets, others):
         for value in (float(end(part)) for end in (np.min, np.max) if part.size):
             if not low - RANGE_TOLERANCE <= value <= high + RANGE_TOLERANCE:
                 where = f"beyond output_range ({low:g}, {high:g})"
-                raise InvalidInputError(f"fused reaches {value!r}, {where}. Rescale it, or pass its own range.")
+                raise InvalidInputError(
+                    f"fused reaches {value!r}, {where}. Rescale it, or pass its own range.",
+                    code="output-range-exceeded",
+                    argument="fused",
+                )
     return low, high
 
 
@@ -219,27 +232,36 @@ def split_classes(
     known, map_ = names
     output, given = _numbers(fused, map_), _numbers(truth, known)
     if given.shape != output.shape:
-        raise InvalidInputError(f"{known} has shape {given.shape} and {map_} {output.shape}; they must be the same.")
+        raise InvalidInputError(
+            f"{known} has shape {given.shape} and {map_} {output.shape}; they must be the same.", code="shapes-differ"
+        )
     if ignore is not None:
         mask = np.asarray(ignore)
         if mask.dtype != np.bool_ or mask.shape != output.shape:
             got = f"{mask.dtype} of shape {mask.shape}"
-            raise InvalidInputError(f"ignore must be bool, of the shape of {map_}, {output.shape}, got {got}.")
+            raise InvalidInputError(
+                f"ignore must be bool, of the shape of {map_}, {output.shape}, got {got}.",
+                code="ignore-shape",
+                argument="ignore",
+                value=got,
+            )
         output, given = output[~mask], given[~mask]
     if not output.size:
         why = f"{map_} is empty" if ignore is None or not mask.size else f"ignore leaves out all {mask.size:,} pixels"
-        raise InvalidInputError(f"There is nothing to score: {why}.")
+        raise InvalidInputError(f"There is nothing to score: {why}.", code="nothing-to-score")
     holes = int(np.isnan(output).sum())
     if holes:
         where = f"{holes:,} of {output.size:,} pixels that count"
-        raise InvalidInputError(f"{map_} has NaN in {where}. Fill them, or pass ignore=np.isnan({map_}).")
+        raise InvalidInputError(f"{map_} has NaN in {where}. Fill them, or pass ignore=np.isnan({map_}).", code="nan")
     positive = check_binary(given, known)
     return output[positive], output[~positive]
 
 
 def _numbers(values: ArrayLike, what: str) -> NDArray[Any]:
     if isinstance(values, np.ma.MaskedArray):
-        raise InvalidInputError(f"{what} is a masked array; pass its data, and its mask as ignore.")
+        raise InvalidInputError(
+            f"{what} is a masked array; pass its data, and its mask as ignore.", code="masked-array", argument=what
+        )
     return real_array(values, what)
 
 
@@ -309,28 +331,33 @@ def object_scores(
 
     Examples
     --------
-    >>> found = object_scores([(0, 0, 10, 20), (50, 0, 10, 20)], [(1, 0, 10, 20), (30, 30, 5, 5)])
-    >>> found.precision, found.recall, found.miss_rate
+    >>> matches = object_scores([(0, 0, 10, 20), (50, 0, 10, 20)], [(1, 0, 10, 20), (30, 30, 5, 5)])
+    >>> matches.precision, matches.recall, matches.miss_rate
     (0.5, 0.5, 0.5)
     """
     check_number(min_overlap, "min_overlap", 0, 1)
     if min_overlap == 0:
-        raise InvalidInputError("min_overlap must be above 0, or boxes that are far apart would match.")
+        raise InvalidInputError(
+            "min_overlap must be above 0, or boxes that are far apart would match.",
+            code="min-overlap",
+            argument="min_overlap",
+        )
     check_choice(overlap, "overlap", ("iou", "smaller"))
-    wanted, found = check_boxes(targets, "targets"), check_boxes(getattr(detections, "boxes", detections), "detections")
-    shared = _shared(wanted, found)
-    sizes = [boxes[:, 2] * boxes[:, 3] for boxes in (wanted, found)]
+    wanted = check_boxes(targets, "targets")
+    detected = check_boxes(getattr(detections, "boxes", detections), "detections")
+    shared = _shared(wanted, detected)
+    sizes = [boxes[:, 2] * boxes[:, 3] for boxes in (wanted, detected)]
     both = sizes[0][:, None] + sizes[1] - shared
     share = shared / (both if overlap == "iou" else np.minimum(sizes[0][:, None], sizes[1]))
     can = share >= min_overlap
     gain = np.where(can, 1 + share / (min(share.shape) + 1), 0)  # the number of matches first, then their overlap
     rows, columns = linear_sum_assignment(gain, maximize=True)
     matched = can[rows, columns]
-    n_matched, counted = int(matched.sum()), len(found)
+    n_matched, counted = int(matched.sum()), len(detected)
     if ignore is not None:
-        alone: Flags = np.ones(len(found), np.bool_)
+        alone: Flags = np.ones(len(detected), np.bool_)
         alone[columns[matched]] = False
-        unknown = (_shared(check_boxes(ignore, "ignore"), found) >= 0.5 * sizes[1]).any(axis=0)
+        unknown = (_shared(check_boxes(ignore, "ignore"), detected) >= 0.5 * sizes[1]).any(axis=0)
         counted -= int((alone & unknown).sum())
     return _scores(len(wanted), counted, n_matched)
 

@@ -16,11 +16,15 @@ from bimichi._tables import Cell, Table
 from bimichi._types import Floats
 from bimichi.datasets import Dataset, street
 from bimichi.errors import InvalidInputError
-from bimichi.evaluate.engine import Result, Scored, TrainingData, evaluate, named_row, score_cells
+from bimichi.evaluate.comparison import Result, Scored, named_row, score_cells
+from bimichi.evaluate.engine import TrainingData, evaluate
 from bimichi.evaluate.metrics import Scores
 from bimichi.fit.direction import Spread, shown_spread, spread
 from bimichi.methods.registry import Candidate, candidates
 from bimichi.scenes.scene import Scene
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 KEPT = 1 << 30  # bytes of scenes that stay in memory; the others are read again whenever they are needed
 
@@ -87,12 +91,12 @@ def split_scenes(
     train, test : sequences of Scene
         Lists; of `Dataset`, `Dataset` again, of which up to 1 GiB stays in memory, without the images for display.
     """
-    for what, number in (("n_train", n_train), ("n_test", n_test)):
-        check_integer(number, what)
+    for name, number in (("n_train", n_train), ("n_test", n_test)):
+        check_integer(number, name)
     if n_train + n_test > len(scenes):
         wanted = f"n_train + n_test = {n_train + n_test} scenes"
-        raise InvalidInputError(f"{wanted}, but there are {len(scenes)}; choose smaller numbers.")
-    read = _reader(scenes, KEPT)
+        raise InvalidInputError(f"{wanted}, but there are {len(scenes)}; choose smaller numbers.", code="study-split")
+    read = _cached_reader(scenes, KEPT)
     train, test, passed = list[int](), list[int](), list[int]()
     for count, which in enumerate(np.random.default_rng(seed).permutation(len(scenes)).tolist(), 1):
         scene = read(which)
@@ -103,13 +107,15 @@ def split_scenes(
         if len(test) == n_test and len(train) == n_train:
             break
     if len(test) < n_test:
-        found = f"only {len(test)} of {len(scenes)} scenes show targets and others"
-        raise InvalidInputError(f"n_test is {n_test}, but {found}; choose a smaller one.")
+        shortage = f"only {len(test)} of {len(scenes)} scenes show targets and others"
+        raise InvalidInputError(
+            f"n_test is {n_test}, but {shortage}; choose a smaller one.", code="study-split", argument="n_test"
+        )
     train += passed[: n_train - len(train)]
-    return _chosen(scenes, train, read), _chosen(scenes, test, read)
+    return _subset(scenes, train, read), _subset(scenes, test, read)
 
 
-def _reader(scenes: Sequence[Scene], room: int) -> Callable[[int], Scene]:
+def _cached_reader(scenes: Sequence[Scene], room: int) -> Callable[[int], Scene]:
     """Return a function that reads a scene by number, once; of lazy scenes, no more stay in memory than fit `room`."""
     if not isinstance(scenes, Dataset):
         return cache(scenes.__getitem__)
@@ -129,15 +135,11 @@ def _reader(scenes: Sequence[Scene], room: int) -> Callable[[int], Scene]:
     return read
 
 
-def _chosen(scenes: Sequence[Scene], which: Sequence[int], read: Callable[[int], Scene]) -> Sequence[Scene]:
+def _subset(scenes: Sequence[Scene], which: Sequence[int], read: Callable[[int], Scene]) -> Sequence[Scene]:
     if not isinstance(scenes, Dataset):
         return [read(k) for k in which]
     numbers = {scenes.names[k]: k for k in which}
     return Dataset(list(numbers), lambda name: read(numbers[name]))
-
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 DOTS_PER_INCH = 130
@@ -211,12 +213,9 @@ class StudyRow(Scored):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "StudyRow":
-        """Read a row of a results file, which writes NaN as null; older versions said "turned over" for "inverted"."""
-        given = _with_nan(data)
-        given["name"] = data["name"].replace(", turned over", ", inverted")
-        if "turned_over" in given:
-            given["inverted"] = given.pop("turned_over")
-        return cls(**given | {"scores": {name: Scores(**_with_nan(one)) for name, one in data["scores"].items()}})
+        """Return the row that a results file holds, which writes NaN as null."""
+        scores = {name: Scores(**_with_nan(numbers)) for name, numbers in data["scores"].items()}
+        return cls(**_with_nan(data) | {"scores": scores})
 
 
 def _with_nan(data: Mapping[str, Any]) -> dict[str, Any]:
@@ -235,8 +234,8 @@ class StudyResult:
 
     def best(self, kind: str, labels: str | None = None, score: str = "auc") -> StudyRow | None:
         """Return the row of largest mean AUC, or other score, of a kind (and of these labels), if there is any."""
-        found = [row for row in self.rows if row.kind == kind and labels in (None, row.labels) and row.scores]
-        return max(found, key=lambda row: row.mean(score), default=None)
+        rows = [row for row in self.rows if row.kind == kind and labels in (None, row.labels) and row.scores]
+        return max(rows, key=lambda row: row.mean(score), default=None)
 
     def best_source(self) -> StudyRow | None:
         """Return the single source of largest mean average precision, if there is any."""
@@ -249,7 +248,7 @@ class StudyResult:
             return None
         shared = [name for name in row.scores if name in source.scores]
         pairs = [(row.scores[name], source.scores[name]) for name in shared]
-        return spread([one.average_precision - other.average_precision for one, other in pairs])
+        return spread([own.average_precision - other.average_precision for own, other in pairs])
 
     def table(self) -> Table:
         """Return all rows; of those that learn from bag labels, the best of each column is bold."""
@@ -263,7 +262,7 @@ class StudyResult:
         return Table(["method", "labels", *TITLES, LEAD, "fit s", "fuse s", ""], lines)
 
     def verdict(self) -> str:
-        """Say in a sentence how the best row of Bi-MIChI compares; empty if it was not run."""
+        """Return a sentence on how the best row of Bi-MIChI compares; empty if it was not run."""
         own = self.best("bi-michi")
         if own is None:
             return ""
@@ -316,7 +315,7 @@ class RepeatedStudy:
     draws: list[StudyResult] = field(default_factory=list)
 
     def names(self) -> list[str]:
-        """Names of the methods that ran in every draw, in order."""
+        """Return the names of the methods that ran in every draw, in order."""
         ran = [{row.name for row in draw.rows if row.scores} for draw in self.draws]
         return [row.name for row in self.draws[0].rows if all(row.name in some for some in ran)]
 
@@ -326,8 +325,8 @@ class RepeatedStudy:
 
     def leads(self, name: str) -> Floats:
         """Return the lead in average precision over the best source alone of each draw."""
-        found = [draw.lead(draw[name]) for draw in self.draws]
-        return np.array([np.nan if one is None else one.mean for one in found])
+        leads = [draw.lead(draw[name]) for draw in self.draws]
+        return np.array([np.nan if lead is None else lead.mean for lead in leads])
 
     def table(self) -> Table:
         """Return means over draws with their standard errors, and the worst draw."""
@@ -405,22 +404,25 @@ def run_study(
     check_folder(folder, resume)
     for scene in test:
         if not shows_both(scene):
-            raise InvalidInputError(f"Test scene {scene.name!r} needs a truth with targets and others; leave it out.")
+            raise InvalidInputError(
+                f"Test scene {scene.name!r} needs a truth with targets and others; leave it out.",
+                code="truth-one-class",
+            )
     names = test[0].source_names
     setting: dict[str, Any] = {"train": names_of(train), "test": names_of(test), "sources": list(names), "seed": seed}
     setting["way of making scenes"] = dict(made_by or {})
-    result = StudyResult(setting, _done(folder, setting) if resume and folder is not None else [])
+    result = StudyResult(setting, _finished_rows(folder, setting) if resume and folder is not None else [])
     done = {row.name for row in result.rows}
     left = {row.name: row for row in candidates(names, rows, seed, n_jobs)}
     for name in [name for name in left if name in done]:
         progress(f"{name}: done before")
         del left[name]
     data = TrainingData(train, list(left.values()), pixels="bags", in_parts=True)
-    for found in evaluate(list(left.values()), data, test, progress=progress):
-        result.rows.append(StudyRow.of(left[found.name], found, setting["test"], names))
+    for outcome in evaluate(list(left.values()), data, test, progress=progress):
+        result.rows.append(StudyRow.of(left[outcome.name], outcome, setting["test"], names))
         if folder is not None:
-            if found.rule is not None:
-                found.rule.save(folder / f"{file_name(found.name)}.json")
+            if outcome.rule is not None:
+                outcome.rule.save(folder / f"{file_name(outcome.name)}.json")
             result.write(folder)
     return result
 
@@ -428,13 +430,15 @@ def run_study(
 def check_folder(folder: Path | None, resume: bool) -> None:
     """Raise if a study cannot be written to this folder; call it before scenes are read, to fail early."""
     if folder is None and resume:
-        raise InvalidInputError("resume=True needs the folder of the study to resume.")
+        raise InvalidInputError("resume=True needs the folder of the study to resume.", code="resume-folder")
     if folder is not None and not resume and (folder / RESULTS).exists():
-        raise InvalidInputError(f"{folder} holds results already; resume them, or choose another folder.")
+        raise InvalidInputError(
+            f"{folder} holds results already; resume them, or choose another folder.", code="study-exists"
+        )
 
 
-def _done(folder: Path, setting: dict[str, Any]) -> list[StudyRow]:
-    """Rows of an earlier run of the same study that need not be run again."""
+def _finished_rows(folder: Path, setting: dict[str, Any]) -> list[StudyRow]:
+    """Return rows of an earlier run of the same study, which need not be run again."""
     path = folder / RESULTS
     if not path.exists():
         return []
@@ -443,9 +447,11 @@ def _done(folder: Path, setting: dict[str, Any]) -> list[StudyRow]:
         earlier.to_markdown()  # fails here, rather than after the work, if values have wrong types
     except (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
         said = f"{path} does not hold the results of a study: {error!r}. Choose another folder."
-        raise InvalidInputError(said) from error
-    for what, value in setting.items():
-        if earlier.setting.get(what) != value:
-            found = f"{folder} holds a study with another {what}: {earlier.setting.get(what)}, not {value}"
-            raise InvalidInputError(f"{found}. Resume it with its own options, or choose another folder.")
+        raise InvalidInputError(said, code="study-unreadable") from error
+    for key, value in setting.items():
+        if earlier.setting.get(key) != value:
+            difference = f"{folder} holds a study with another {key}: {earlier.setting.get(key)}, not {value}"
+            raise InvalidInputError(
+                f"{difference}. Resume it with its own options, or choose another folder.", code="study-differs"
+            )
     return [row for row in earlier.rows if not row.problem]

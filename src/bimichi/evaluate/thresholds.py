@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from bimichi._checks import check_integer, check_number
@@ -13,9 +13,9 @@ from bimichi.decision import Decision
 from bimichi.errors import InvalidInputError
 from bimichi.evaluate.metrics import split_classes
 from bimichi.scenes.dataset import Dataset
+from bimichi.scenes.labels import PixelLabels, scene_labels
 from bimichi.scenes.sample import tally
 from bimichi.scenes.scene import Scene
-from bimichi.scenes.superpixels import label_pixels
 
 
 class Threshold(NamedTuple):
@@ -66,13 +66,19 @@ def choose_threshold(
     0.2
     """
     if recall is not None and precision is not None:
-        raise InvalidInputError("recall and precision cannot both be wanted; pass one, or none for the best F1.")
+        raise InvalidInputError(
+            "recall and precision cannot both be wanted; pass one, or none for the best F1.", code="threshold-goals"
+        )
     for what, wanted in (("recall", recall), ("precision", precision)):
         if wanted is not None and check_number(wanted, what, 0, 1) == 0:
-            raise InvalidInputError(f"{what} must be above 0.")
+            raise InvalidInputError(f"{what} must be above 0.", code="above-zero", argument=what)
     targets, others = split_classes(labels, scores, ignore, ("labels", "scores"))
     if not targets.size or not others.size:
-        raise InvalidInputError(f"labels has one class only: {targets.size:,} targets, {others.size:,} others.")
+        raise InvalidInputError(
+            f"labels has one class only: {targets.size:,} targets, {others.size:,} others.",
+            code="labels-one-class",
+            argument="labels",
+        )
     counted = tally(targets, others)
     hits, f1 = counted.hits, counted.f1
     share = hits / (hits + counted.alarms)
@@ -81,7 +87,10 @@ def choose_threshold(
     elif precision is not None:
         enough = np.flatnonzero(share >= precision)
         if not enough.size:
-            raise InvalidInputError(f"No threshold has a precision of {precision:g}; the best is {share.max():.4g}.")
+            raise InvalidInputError(
+                f"No threshold has a precision of {precision:g}; the best is {share.max():.4g}.",
+                code="precision-unreachable",
+            )
         at = int(enough[-1])
     else:
         at = int(np.argmax(f1))
@@ -100,9 +109,10 @@ def decide(
 ) -> Decision:
     """Choose a threshold on scenes that are left out of learning in turn.
 
-    Pixels in the cores of boxes count as targets, those outside of boxes as others; see `label_pixels`. Where scenes
-    have no boxes, their truth counts. If fewer than two scenes show targets, none can be left out, and the threshold is
-    chosen on the scenes that the model learned from, which `chosen` says.
+    Pixels in the cores of targets count, whatever their shape, against non-target pixels; see
+    `bimichi.scenes.labels`. Where scenes have no labels of pixels, their truth counts. If fewer than two scenes show
+    targets, none can be left out, and the threshold is chosen on the scenes that the model learned from, which `chosen`
+    says.
 
     Parameters
     ----------
@@ -127,35 +137,34 @@ def decide(
     if recall is not None or precision is not None:
         wanted = f"a recall of {recall:g}" if precision is None else f"a precision of {precision:g}"
     draft = Decision(None, "", min_size, smooth)
-    values, known = [], []
-    folds = _folds(scenes, n_folds)
+    values, positive = [], []
+    folds, counted = _folds(scenes, n_folds), "cores of targets against non-target pixels"
     for rest, left_out in folds or [(None, scenes)]:
         fitted = model if rest is None else clone(model).fit(rest)
         for scene in left_out:
-            labels = known_pixels(scene)
+            labels = _known_pixels(scene)
             fused = draft.smoothed(np.asarray(fitted.fuse(scene.sources)))
             kept = (labels != 0) & ~np.isnan(fused)
             values.append(fused[kept])
-            known.append(labels[kept] > 0)
-    found = choose_threshold(np.concatenate(values), np.concatenate(known), recall=recall, precision=precision)
+            positive.append(labels[kept] > 0)
+    best = choose_threshold(np.concatenate(values), np.concatenate(positive), recall=recall, precision=precision)
     where = f"scenes left out in {len(folds)} folds" if folds else "the scenes learned from, which is optimistic"
-    reached = f"recall {found.recall:.3f}, precision {found.precision:.3f}, F1 {found.f1:.3f} of pixels"
-    return Decision(found.threshold, f"for {wanted}, on {where}: {reached}", min_size, smooth)
+    reached = f"recall {best.recall:.3f}, precision {best.precision:.3f}, F1 {best.f1:.3f} of pixels, {counted}"
+    return Decision(best.threshold, f"for {wanted}, on {where}: {reached}", min_size, smooth)
 
 
-def known_pixels(scene: Scene) -> NDArray[np.int8]:
-    """Return 1 for pixels that are known to be targets, -1 for those known not to be, 0 for unknown ones."""
-    if len(scene.boxes):
-        height, width = scene.shape
-        return label_pixels((height, width), scene.boxes, ignore=scene.ignore)
-    if scene.truth is not None:
-        labels = np.where(scene.truth, 1, -1).astype(np.int8)
-        return labels if scene.ignore is None else np.where(scene.ignore, 0, labels).astype(np.int8)
-    if scene.labels is not None and not any(scene.labels.values()):
-        return np.full(scene.shape, -1, np.int8)
+def _known_pixels(scene: Scene) -> PixelLabels:
+    """Return the labels of the pixels of a scene, or its truth where it has none."""
+    if scene.truth is not None and scene.pixels is None and not len(scene.boxes):
+        labels = np.where(scene.truth, np.int8(1), np.int8(-1))
+        return labels if scene.ignore is None else np.where(scene.ignore, np.int8(0), labels)
+    pixels = scene_labels(scene)
+    if pixels is not None:
+        return pixels
     raise InvalidInputError(
         f"Scene {scene.name!r} has neither boxes nor a truth, so that no threshold can be chosen on it. Give it boxes "
-        "(--boxes), or choose a threshold by choose_threshold."
+        "(--boxes), or choose a threshold by choose_threshold.",
+        code="truth-missing",
     )
 
 
@@ -165,7 +174,7 @@ def _folds(scenes: Dataset | Sequence[Scene], n_folds: int) -> list[tuple[Any, A
     n = min(n_folds, sum(shows))
     if n < 2:
         return []
-    order = [k for wanted in (True, False) for k, one in enumerate(shows) if one == wanted]
+    order = [k for wanted in (True, False) for k, has_targets in enumerate(shows) if has_targets == wanted]
     fold = np.empty(len(order), np.int64)
     fold[order] = np.arange(len(order)) % n  # those with targets first, so that every fold has some
 

@@ -1,6 +1,5 @@
-"""What made one instance's fused value: the steps of its integral, and the contribution of each source."""
+"""The steps of the integral of one instance, and the contribution of each source to it."""
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -23,7 +22,7 @@ from bimichi.scenes.scene import Scene
 
 
 class Step(NamedTuple):
-    """One step: the element or term, its code, its weight, its value, and what it adds to the total."""
+    """An element or term, its code, its weight, its value, and their product, which is added to the total."""
 
     element: str
     code: int
@@ -45,7 +44,7 @@ class Chain(Explanation):
     inverted : tuple of str
         Sources that the model inverts before the integral; elements and terms are about the inverted sources.
     columns : tuple of str
-        What the table calls element, weight, value and product.
+        Headings of the table.
     link : Link, optional
         That of the rule.
     """
@@ -54,12 +53,6 @@ class Chain(Explanation):
     inverted: tuple[str, ...] = ()
     columns: tuple[str, str, str, str] = ("element", "weight", "value", "product")
     link: Link | None = None
-
-    @property
-    def turned(self) -> tuple[str, ...]:
-        """Deprecated: `inverted` by its earlier name."""
-        warnings.warn("Chain.turned is now named Chain.inverted.", DeprecationWarning, stacklevel=2)
-        return self.inverted
 
     @property
     def total(self) -> float:
@@ -116,10 +109,14 @@ def chain(model: Any, x: ArrayLike) -> Chain:
     if is_xarray(x):  # of a dataset, a pixel has variables without dimensions, which are no sources
         rows = x.expand_dims("instance")  # type: ignore[union-attr]
         x = np.stack(unlabelled(rows, as_rule(model)).planes, axis=-1)[0]
-    given = np.asarray(x)
-    if given.ndim != 1:
-        raise InvalidInputError(f"x must be one instance, 1-D with one value per source, got shape {given.shape}.")
-    rule, parts, planes = prepare(model, given)
+    instance = np.asarray(x)
+    if instance.ndim != 1:
+        raise InvalidInputError(
+            f"x must be one instance, 1-D with one value per source, got shape {instance.shape}.",
+            code="instance-shape",
+            argument="x",
+        )
+    rule, parts, planes = prepare(model, instance)
     planes.check_nan()
     codes, weights = parts.steps(planes.stacked(slice(0, 1))[:, 0])
     arrays = list(zip(codes.tolist(), weights.tolist(), parts.values[codes].tolist(), strict=True))
@@ -166,25 +163,25 @@ def contributions(model: Any, X: ArrayLike | Sequence[ArrayLike], *, n_jobs: int
     jobs = check_n_jobs(n_jobs)
     if is_xarray(X):
         rule = as_rule(model)
-        found = unlabelled(X, rule)
-        made = contributions(rule, found.planes, n_jobs=n_jobs)
-        return relabelled(made, found.like, "contribution", rule.source_names)  # type: ignore[return-value]
+        arrays = unlabelled(X, rule)
+        values = contributions(rule, arrays.planes, n_jobs=n_jobs)
+        return relabelled(values, arrays.like, "contribution", rule.source_names)  # type: ignore[return-value]
     rule, parts, planes = prepare(model, X)
     contribute = parts.contributor()
     out = np.empty((planes.size, planes.n_sources), planes.dtype)
 
     def run(chunk: slice) -> None:
-        made = out[planes.instances(chunk)]
-        contribute(planes.stacked(chunk), made)
+        part = out[planes.instances(chunk)]
+        contribute(planes.stacked(chunk), part)
         if rule.link is not None:
-            made *= _factor(rule, made.sum(axis=1, keepdims=True))
+            part *= _factor(rule, part.sum(axis=1, keepdims=True))
 
     run_chunks(run, planes.chunks(stacked=True), jobs)
     return out.reshape(*planes.shape, planes.n_sources)
 
 
 def _factor(rule: FusionRule, integral: Any) -> Any:
-    """Return what a part of the integral C is multiplied by to be a part of the log-odds; 1 without a link."""
+    """Return the factor that makes a part of the integral C a part of the log-odds; 1 without a link."""
     if rule.link is None:
         return 1.0
     return rule.link.slope * (np.where(integral < 0, -1.0, 1.0) if rule.output == "magnitude" else 1.0)
@@ -192,7 +189,7 @@ def _factor(rule: FusionRule, integral: Any) -> Any:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PixelExplanation(Explanation):
-    """What made the fused value of one pixel; in a notebook, a table with bars and the steps of the integral.
+    """An explanation of one pixel's fused value; in a notebook, a table with bars and the steps of the integral.
 
     Attributes
     ----------
@@ -226,9 +223,8 @@ class PixelExplanation(Explanation):
         return f"Pixel in row {self.row}, column {self.column}: {number(self.fused)}"
 
     def _columns(self) -> Mapping[str, Sequence[Any]]:
-        names = ("value", "enters as", "contributes")
-        numbers = (self.values, self.entered, self.contributions)
-        return {"source": self.source_names} | {name: part.tolist() for name, part in zip(names, numbers, strict=True)}
+        numbers = {"value": self.values, "enters as": self.entered, "contributes": self.contributions}
+        return {"source": self.source_names} | {name: array.tolist() for name, array in numbers.items()}
 
     @property
     def _note(self) -> str:
@@ -237,13 +233,15 @@ class PixelExplanation(Explanation):
 
     def __repr__(self) -> str:
         steps = self.chain.to_table().to_text() if self.chain._fits() else repr(self.chain)
-        whole = f"{self._head()}\n{self.to_table().to_text()}\n\n{steps}"
-        return f"{whole}\n{self._note}" if self._note else whole
+        return "\n".join(filter(None, [super().__repr__() + "\n", steps, self._note]))
 
     def _repr_html_(self) -> str:
-        rows = zip(self.source_names, self.values, self.entered, self.contributions, strict=True)
-        listed = [(name, [number(v), number(e), f"{c:+.2f}"], float(c)) for name, v, e, c in rows]
-        parts = [_html.bars(list(self._columns()), listed)]
+        columns = self._columns()
+        rows = [
+            (name, [number(value), number(entered), f"{contributed:+.2f}"], contributed)
+            for name, value, entered, contributed in zip(*columns.values(), strict=True)
+        ]
+        parts = [_html.bars(list(columns), rows)]
         if self.chain._fits():
             parts.append(_html.table(self.chain.to_table()))
         return _html.view(self._head(), *parts, note=self._note)
@@ -280,16 +278,18 @@ def explain_pixel(model: Any, sources: Any, row: int, column: int) -> PixelExpla
     rule = as_rule(model)
     planes = _planes(rule, sources)
     height, width = planes[0].shape
-    at = [_place(where, size, name) for where, size, name in ((row, height, "row"), (column, width, "column"))]
-    values = np.array([plane[at[0], at[1]] for plane in planes])
+    row, column = _position(row, height, "row"), _position(column, width, "column")
+    values = np.array([plane[row, column] for plane in planes])
     if np.isnan(values).any():
-        raise InvalidInputError(f"The pixel in row {at[0]}, column {at[1]} has no data; choose another.")
+        raise InvalidInputError(
+            f"The pixel in row {row}, column {column} has no data; choose another.", code="pixel-no-data"
+        )
     steps, rows = chain(rule, values), values[None]
     touched = rule.usage.get("touched")
     unmet = () if touched is None else tuple(s.element for s in steps.steps if s.code >= 0 and not touched[s.code])
     return PixelExplanation(
-        at[0],
-        at[1],
+        row,
+        column,
         float(rule.fuse(rows)[0]),
         rule.source_names,
         values.astype(np.float64),
@@ -305,19 +305,27 @@ def _planes(rule: FusionRule, sources: Any) -> list[NDArray[Any]]:
         if own_names(rule) is not None and sources.source_names != rule.source_names:
             raise InvalidInputError(
                 f"The sources of scene {sources.name!r} are {', '.join(sources.source_names)}, but those of the model "
-                f"are {', '.join(rule.source_names)}. Give a scene with these sources, in this order."
+                f"are {', '.join(rule.source_names)}. Give a scene with these sources, in this order.",
+                code="sources-differ",
             )
         sources = sources.sources
     planes = unlabelled(sources, rule).planes if is_xarray(sources) else split_planes(sources, rule.n_sources)[1]
     if planes[0].ndim != 2:
         raise InvalidInputError(
             f"sources must be an image, so that each source has two axes; here they have {planes[0].ndim}. "
-            "For one instance, use bimichi.explain.chain."
+            "For one instance, use bimichi.explain.chain.",
+            code="sources-not-image",
+            argument="sources",
         )
     return planes
 
 
-def _place(where: Any, size: int, name: str) -> int:
-    if not is_integer(where) or not -size <= where < size:
-        raise InvalidInputError(f"{name} must be a whole number in {-size}..{size - 1}, got {where!r}.")
-    return int(where) % size
+def _position(number: Any, size: int, name: str) -> int:
+    if not is_integer(number) or not -size <= number < size:
+        raise InvalidInputError(
+            f"{name} must be a whole number in {-size}..{size - 1}, got {number!r}.",
+            code="pixel-outside",
+            argument=name,
+            value=number,
+        )
+    return int(number) % size

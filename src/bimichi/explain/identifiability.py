@@ -1,4 +1,4 @@
-"""What the data says about each element of a measure, and what it leaves open."""
+"""The elements of a measure that data determines, and intervals of those that it leaves open."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ PRECISION = 1e-6
 """How exact the ends of intervals are; narrower ones are single values."""
 
 Rows = Callable[[], Iterator[tuple[Codes, Floats]]]
-"""What yields the codes and weights of all instances, chunk by chunk, each time that it is called."""
+"""A function that yields the codes and weights of all instances, chunk by chunk, each time that it is called."""
 
 
 class SameOutputs(NamedTuple):
@@ -86,10 +86,10 @@ def _null_space(met: Ints, size: int, rows: Rows) -> Floats:
 def _outside(rows: Rows, probe: Floats) -> Floats:
     """Return rows, dense, that the probes show not to be in the span: for each element, the furthest that uses it."""
     size = len(probe)
-    best, found = np.full((PROBES, size), NEGLIGIBLE), np.zeros((PROBES, size, size))
+    best, furthest = np.full((PROBES, size), NEGLIGIBLE), np.zeros((PROBES, size, size))
     for codes, weights in rows():
         distances = np.abs(np.einsum("nk,nkp->pn", weights, probe[codes]))
-        for distance, far, dense in zip(distances, best, found, strict=True):
+        for distance, far, dense in zip(distances, best, furthest, strict=True):
             order = np.argsort(-distance, kind="stable")
             order = order[: int((distance > NEGLIGIBLE).sum())]
             used, first = np.unique(np.where(weights[order] > 0, codes[order], -1), return_index=True)
@@ -98,7 +98,7 @@ def _outside(rows: Rows, probe: Floats) -> Floats:
             for code, k in zip(used[better].tolist(), row[better].tolist(), strict=True):
                 far[code] = distance[k]
                 dense[code] = np.bincount(codes[k], weights[k], minlength=size)
-    return found.reshape(-1, size)[(best > NEGLIGIBLE).ravel()]
+    return furthest.reshape(-1, size)[(best > NEGLIGIBLE).ravel()]
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ class _Polytope:
     def minimise(self, cost: Floats) -> Floats:
         from scipy.optimize import linprog  # takes long to import
 
-        found = linprog(
+        solution = linprog(
             cost,
             A_ub=self.order if len(self.room) else None,
             b_ub=self.room if len(self.room) else None,
@@ -123,9 +123,9 @@ class _Polytope:
             bounds=np.column_stack([self.low, self.high]),
             method="highs",
         )
-        if found.x is None:  # no change at all is always possible, so this is rounding
+        if solution.x is None:  # no change at all is always possible, so this is rounding
             return np.zeros(len(cost))
-        return np.asarray(found.x, dtype=np.float64)
+        return np.asarray(solution.x, dtype=np.float64)
 
 
 def _ends(lattice: Lattice, values: Floats, determined: Flags, still: Floats, linked: Ints) -> SameOutputs:
@@ -150,8 +150,8 @@ def _push(polytope: _Polytope, sign: float, end: Floats, bound: Floats, values: 
     """Move the ends of intervals outwards, down for sign 1, to what the polytope allows, in place."""
 
     def solve(cost: Floats) -> None:
-        found = values[free] + polytope.minimise(sign * cost)
-        end[free] = np.minimum(end[free], found) if sign > 0 else np.maximum(end[free], found)
+        reached = values[free] + polytope.minimise(sign * cost)
+        end[free] = np.minimum(end[free], reached) if sign > 0 else np.maximum(end[free], reached)
 
     solve(np.ones(len(free)))  # one solution often has the ends of many
     for k, code in enumerate(free):
@@ -182,7 +182,7 @@ def _polytope(lattice: Lattice, values: Floats, free: Ints, still: Floats, linke
 
 
 def _ordered(ends: tuple[NDArray[Any], NDArray[Any]]) -> tuple[Floats, Floats]:
-    """A measure may break the order by the tolerance, so that bounds may cross by as much."""
+    """Return bounds the right way round: a measure may break the order by the tolerance, and its bounds cross by it."""
     return np.minimum(*ends), np.maximum(*ends)
 
 
@@ -193,7 +193,7 @@ NOT_APPLICABLE = (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Identifiability(Explanation):
-    """How far the data determines each element, or term. Arrays have one entry for each, in the measure's order.
+    """Use and intervals of each element, or term; arrays have one entry for each, in the measure's order.
 
     Attributes
     ----------
@@ -230,7 +230,7 @@ class Identifiability(Explanation):
 
     @property
     def open(self) -> Flags:
-        """Whether an element is left open: its interval has a width."""
+        """Flags of the elements that are open: whose intervals have a width."""
         return self.upper - self.lower > (PRECISION if self.exact else TOLERANCE)
 
     @property
@@ -240,12 +240,12 @@ class Identifiability(Explanation):
 
     @property
     def n_used(self) -> int:
-        """How many of these some instance gives weight."""
+        """The number of these that some instance gives weight."""
         return int(self.used[parts_of(self.measure).listed].sum())
 
     @property
     def has_intervals(self) -> bool:
-        """Whether the measure is one of elements, which have intervals."""
+        """True if the measure is one of elements, which have intervals."""
         return self.measure.parts == "elements"
 
     def _head(self) -> str:
@@ -266,13 +266,13 @@ class Identifiability(Explanation):
 
     def to_table(self) -> Table:
         """Return the elements, open ones as intervals, or the terms as a table."""
-        found = super().to_table()
+        table = super().to_table()
         if not self.has_intervals:
-            return found
+            return table
         rows = []
-        for code, (label, value, lower, upper, *use) in zip(parts_of(self.measure).listed, found.rows, strict=True):
+        for code, (label, value, lower, upper, *use) in zip(parts_of(self.measure).listed, table.rows, strict=True):
             rows.append([label, Cell(f"{lower.text} .. {upper.text}") if self.open[code] else value, *use])
-        return Table([title for title in found.header if title not in ("lower", "upper")], rows)
+        return Table([title for title in table.header if title not in ("lower", "upper")], rows)
 
 
 def identifiability(
@@ -326,10 +326,12 @@ def identifiability(
         touched, counts = rule.usage["touched"], rule.usage["weighted"]
     else:
         raise InvalidInputError(
-            "X must be given: this rule has no counts of its training data. Pass data, in which elements are counted."
+            "X must be given: this rule has no counts of its training data. Pass data, in which elements are counted.",
+            code="counts-missing",
+            argument="X",
         )
     used = counts > 0
-    found = None
+    outcome = None
     if exact and planes is not None and isinstance(parts, ElementParts):
 
         def rows() -> Iterator[tuple[Codes, Floats]]:
@@ -337,8 +339,8 @@ def identifiability(
                 instances = planes.stacked(chunk).T
                 yield parts.rows(instances[~np.isnan(instances).any(axis=1)])
 
-        found = same_outputs(parts.space, parts.values, used, rows)  # None if that would take long
-    if found is None:
+        outcome = same_outputs(parts.space, parts.values, used, rows)  # None if that would take long
+    if outcome is None:
         return Identifiability(rule.measure, *parts.intervals(used), used, counts, touched, weight)
-    ends = (found.lower, found.upper) if found.exact else parts.intervals(used)
-    return Identifiability(rule.measure, *ends, used, counts, touched, weight, found.exact, found.determined)
+    ends = (outcome.lower, outcome.upper) if outcome.exact else parts.intervals(used)
+    return Identifiability(rule.measure, *ends, used, counts, touched, weight, outcome.exact, outcome.determined)

@@ -19,9 +19,30 @@ from bimichi._tables import Cell, Table, number
 from bimichi._types import Floats
 from bimichi.errors import InvalidInputError
 from bimichi.explain.parts import Parts, parts_of, prepare
-from bimichi.explain.results import TABLE_LIMIT, SourceIndices, percent
+from bimichi.explain.results import TABLE_LIMIT, Explanation, percent
 from bimichi.integral.planes import Planes
 from bimichi.rule import as_rule
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SourceIndices(Explanation):
+    """Interactions of pairs of named sources; subclasses add the importance of each source."""
+
+    interaction_up: Floats
+    interaction_down: Floats
+    interaction_mixed: Floats
+    source_names: tuple[str, ...]
+
+    def interactions(self, one_sided: bool, up: str = "up", down: str = "down") -> dict[str, Floats]:
+        """Return matrices (first, second) by heading, in the words for the two sides; one if none is ever down."""
+        if one_sided:
+            return {"interaction": self.interaction_up}
+        return {
+            f"both {up}": self.interaction_up,
+            f"both {down}": self.interaction_down,
+            f"first {up}, second {down}": self.interaction_mixed,
+            f"second {up}, first {down}": self.interaction_mixed.T,
+        }
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -31,8 +52,8 @@ class Indices(SourceIndices):
     Attributes
     ----------
     up, down : ndarray of shape (m,)
-        What a source adds, on average, when it rises from neutral (0) to for (+1), and from against (-1) to neutral.
-        Of a capacity: its Shapley value, and 0.
+        The mean gain when a source rises from neutral (0) to for (+1), and from against (-1) to neutral. Of a capacity:
+        its Shapley value, and 0.
     shapley : ndarray of shape (m,)
         Their sum. Over all sources it adds up to 2; of a capacity, to 1.
     interaction_up, interaction_down : ndarray of shape (m, m)
@@ -117,7 +138,7 @@ def indices_of(parts: Parts, kind: str) -> Indices:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DataIndices(SourceIndices):
-    """Averages over instances of what `contributions` gives, of m sources.
+    """Averages of `contributions` over instances, of m sources.
 
     An instance is on the up side of a source if the source is at least 0 there (as it enters the integral, so
     scaled and inverted), else on its down side.
@@ -191,7 +212,11 @@ def averages(parts: Parts, planes: Planes, n_jobs: int | None, slope: float = 1.
     """Return the averages over sources that are checked, as they enter the integral, times a slope."""
     use = parts.count_use(planes, n_jobs)
     if not use.n_instances:
-        raise InvalidInputError(f"X has no instance without NaN to average over, out of {planes.size:,}.")
+        raise InvalidInputError(
+            f"X has no instance without NaN to average over, out of {planes.size:,}.",
+            code="no-complete-instance",
+            argument="X",
+        )
 
     def by_side(rows: NDArray[Any], contributed: Floats) -> Floats:
         """Sum |contribution| and contribution, each up and down: shape (2, 2, m)."""

@@ -51,7 +51,7 @@ class Parts(ABC):
     @property
     @abstractmethod
     def n_free(self) -> int:
-        """How many values the definition of the measure does not fix."""
+        """The number of values that the definition of the measure does not fix."""
 
     @abstractmethod
     def label(self, k: int) -> str:
@@ -63,7 +63,7 @@ class Parts(ABC):
 
     @abstractmethod
     def contributor(self) -> Callable[[NDArray[Any], NDArray[Any]], None]:
-        """Return what writes the contributions of sources (m, n) to an array (n, m), NaN where a source is."""
+        """Return a function that writes contributions of sources (m, n) to an array (n, m), NaN where a source is."""
 
     @abstractmethod
     def use(self, rows: NDArray[Any]) -> tuple[Ints, Ints, Ints, Floats]:
@@ -112,10 +112,10 @@ class Parts(ABC):
 
         def run(chunk: slice) -> Result:
             sources = planes.stacked(chunk)
-            made = np.empty((sources.shape[1], planes.n_sources))
-            contribute(sources, made)
-            kept = ~np.isnan(made[:, 0])
-            return summary(sources.T[kept], made[kept])
+            contributed = np.empty((sources.shape[1], planes.n_sources))
+            contribute(sources, contributed)
+            kept = ~np.isnan(contributed[:, 0])
+            return summary(sources.T[kept], contributed[kept])
 
         return run_chunks(run, planes.chunks(stacked=True), check_n_jobs(n_jobs))
 
@@ -152,7 +152,7 @@ class ElementParts(Parts):
         return codes[0][kept].astype(np.int64), weights[0][kept]
 
     def contributor(self) -> Callable[[NDArray[Any], NDArray[Any]], None]:
-        """Return what writes contributions; O(m 3^m) once, then O(m^2) per instance."""
+        """Return a function that writes contributions; O(m 3^m) once, then O(m^2) per instance."""
         potential = np.zeros(self.space.size)
         _fill_potential(self.values, self.space.base, potential)
         steps = digit_steps(self.space)
@@ -178,7 +178,8 @@ class ElementParts(Parts):
         if m > MAX_SOURCES:
             raise InvalidInputError(
                 f"The measure has {m} sources; indices are offered up to {MAX_SOURCES}, because beyond them data meets "
-                "hardly any of the elements averaged over. Use data_indices(measure, X), the average over data."
+                "hardly any of the elements averaged over. Use data_indices(measure, X), the average over data.",
+                code="sources-many",
             )
         up = np.array([self._difference((k,), ()) for k in range(m)])
         down = np.array([self._difference((), (k,)) if both_sides else 0.0 for k in range(m)])
@@ -336,7 +337,7 @@ class TermParts(Parts):
         return codes[kept], weights[kept]
 
     def contributor(self) -> Callable[[NDArray[Any], NDArray[Any]], None]:
-        """Return what writes contributions; O(m^2) per instance, O(m) without pairs."""
+        """Return a function that writes contributions; O(m^2) per instance, O(m) without pairs."""
         table = sign_table(self.space, self.values)
         return lambda sources, out: _contribute_terms(sources, table, self.space.pairs, out)
 
@@ -349,7 +350,7 @@ class TermParts(Parts):
         return np.arange(self.space.size), touched, weighted, weight
 
     def _tables(self, values: Floats) -> tuple[Floats, Floats, Floats]:
-        """Terms of pairs that are both up, both down, and (row up, column down); NaN on the diagonals."""
+        """Return the terms of pairs: both up, both down, and (row up, column down); NaN on the diagonals."""
         m, table = self.space.n_sources, self.space.matrix(values)
         off = np.where(np.eye(m, dtype=bool), np.nan, 0.0)
         return table[:m, :m] + off, table[m:, m:] + off, table[:m, m:] + off

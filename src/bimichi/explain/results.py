@@ -1,14 +1,12 @@
-"""What all results of explanations share: a table, a data frame, and how they print."""
+"""The base of all results of explanations: a table, a data frame, and their display."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from bimichi import _html
 from bimichi._extras import import_optional
 from bimichi._tables import Cell, Table, number
-from bimichi._types import Floats
 from bimichi.errors import InvalidInputError
 
 TABLE_LIMIT = 3**5
@@ -24,12 +22,12 @@ class Explanation(ABC):
     """A result that is shown as a table, and can be taken further as a data frame."""
 
     def _head(self) -> str:
-        """Return what is printed above the table."""
+        """Return the line above the table."""
         return type(self).__name__
 
     @property
     def _note(self) -> str:
-        """What is printed below the table."""
+        """The line below the table."""
         return ""
 
     @abstractmethod
@@ -49,7 +47,8 @@ class Explanation(ABC):
         rows = list(zip(*texts, strict=True))
         if len(rows) > TABLE_LIMIT:
             raise InvalidInputError(
-                f"The table would have {len(rows):,} rows; tables have up to {TABLE_LIMIT} rows. {remedy}"
+                f"The table would have {len(rows):,} rows; tables have up to {TABLE_LIMIT} rows. {remedy}",
+                code="table-large",
             )
         return Table(list(columns), rows)
 
@@ -65,24 +64,3 @@ class Explanation(ABC):
 
     def _repr_html_(self) -> str:
         return _html.view(self._head(), *([_html.table(self.to_table())] if self._fits() else []), note=self._note)
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class SourceIndices(Explanation):
-    """Interactions of pairs of named sources; subclasses add the importance of each source."""
-
-    interaction_up: Floats
-    interaction_down: Floats
-    interaction_mixed: Floats
-    source_names: tuple[str, ...]
-
-    def interactions(self, one_sided: bool, up: str = "up", down: str = "down") -> dict[str, Floats]:
-        """Return matrices (first, second) by heading, in the words for the two sides; one if none is ever down."""
-        if one_sided:
-            return {"interaction": self.interaction_up}
-        return {
-            f"both {up}": self.interaction_up,
-            f"both {down}": self.interaction_down,
-            f"first {up}, second {down}": self.interaction_mixed,
-            f"second {up}, first {down}": self.interaction_mixed.T,
-        }

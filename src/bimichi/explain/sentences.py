@@ -13,9 +13,8 @@ from bimichi.explain.identifiability import Identifiability, identifiability
 from bimichi.explain.indices import DataIndices, averages
 from bimichi.explain.parts import Parts, prepare
 from bimichi.explain.results import Explanation, percent
-from bimichi.fit.candidates import AVERAGED
 from bimichi.integral.planes import Planes
-from bimichi.record import TrainingRecord
+from bimichi.record import TrainingRecord, describe_average, describe_ending
 from bimichi.rule import FusionRule
 
 DECIDES = 0.5  # a source with at least this share of the fused confidence decides
@@ -39,7 +38,7 @@ class Fact:
 
 @dataclass(frozen=True, repr=False)
 class Summary(Explanation):
-    """What is to be said about a model, the most important first."""
+    """Facts about a model, the most important first."""
 
     facts: tuple[Fact, ...]
 
@@ -60,7 +59,7 @@ class Summary(Explanation):
 
 
 def summary(model: Any, X: ArrayLike | Sequence[ArrayLike], *, n_jobs: int | None = None) -> Summary:
-    """Say in plain words how a model decides, on given data.
+    """Describe in plain words how a model decides on data.
 
     Parameters
     ----------
@@ -77,23 +76,23 @@ def summary(model: Any, X: ArrayLike | Sequence[ArrayLike], *, n_jobs: int | Non
     """
     rule, parts, planes = prepare(model, X)
     words = words_of(rule)
-    found = averages(parts, planes, n_jobs, 1.0 if rule.link is None else rule.link.slope)
-    known = identifiability(rule) if rule.usage else None
+    means = averages(parts, planes, n_jobs, 1.0 if rule.link is None else rule.link.slope)
+    identified = identifiability(rule) if rule.usage else None
     facts = [
-        *_shares(found, words),
-        *_other_completions(known, parts, planes, found, words, n_jobs),
+        *_shares(means, words),
+        *_other_completions(identified, parts, planes, means, words, n_jobs),
         *_inverted(parts, planes, words, n_jobs),
         *_against(parts, planes, words, n_jobs),
-        *sorted(_pairs(found, words), key=lambda fact: -fact.numbers["share"])[:MOST],
+        *sorted(_pairs(means, words), key=lambda fact: -fact.numbers["share"])[:MOST],
         *_log_odds(rule, words),
-        *_training(known, rule.training),
+        *_training(identified, rule.training),
     ]
     return Summary(tuple(facts))
 
 
 @dataclass(frozen=True)
 class Words:
-    """What sources are called, and where a contribution above zero leads, and one below."""
+    """Names of sources, and the words for contributions above and below zero."""
 
     names: tuple[str, ...]
     inverted: tuple[bool, ...]
@@ -104,7 +103,7 @@ class Words:
         return f"source {self.names[k]}" if self.names[k].isdigit() else self.names[k]
 
     def level(self, k: int, up: bool) -> str:
-        """What a user, who sees the source as given, calls it where it enters the integral up or down."""
+        """Return the user's word, "high" or "low", for a source that enters the integral up or down."""
         return "high" if up != self.inverted[k] else "low"
 
     def at(self, k: int, up: bool) -> str:
@@ -112,7 +111,7 @@ class Words:
         return f"{self.level(k, up)} {self.name(k)}"
 
     def way(self, up: bool) -> str:
-        """Return where a contribution above zero leads, or one below."""
+        """Return the words for a contribution above zero, or below."""
         return self.ways[0 if up else 1]
 
     def fact(self, kind: str, sources: Sequence[int], numbers: Mapping[str, float], sentence: str) -> Fact:
@@ -122,7 +121,7 @@ class Words:
 
 
 def words_of(rule: FusionRule) -> Words:
-    """Return what a rule's sources, and what its output means, are called."""
+    """Return the words for the sources of a rule and for what its output means."""
     ways = ("for a target", "against a target")
     if rule.output == "magnitude":  # both poles are targets
         ways = ("towards +1", "towards -1")
@@ -131,15 +130,15 @@ def words_of(rule: FusionRule) -> Words:
     return Words(rule.source_names, tuple((rule.polarity < 0).tolist()), ways)
 
 
-def _shares(found: DataIndices, words: Words) -> Iterator[Fact]:
-    if found.magnitude == 0:
+def _shares(means: DataIndices, words: Words) -> Iterator[Fact]:
+    if means.magnitude == 0:
         yield words.fact("silent", (), {"magnitude": 0.0}, "No source moves the fused confidence on this data.")
         return
-    order = np.argsort(-found.share, kind="stable").tolist()
-    hardly = [k for k in order[1:] if found.share[k] <= HARDLY]
+    order = np.argsort(-means.share, kind="stable").tolist()
+    hardly = [k for k in order[1:] if means.share[k] <= HARDLY]
     grouped = hardly if len(hardly) > MOST else []
     for position, k in enumerate(order[: len(order) - len(grouped)]):
-        share, name = float(found.share[k]), words.name(k)
+        share, name = float(means.share[k]), words.name(k)
         if position == 0 and share >= DECIDES:
             kind, says = "decides", f"{name} decides: it carries {percent(share)} of the fused confidence."
         elif position == 0:
@@ -150,22 +149,28 @@ def _shares(found: DataIndices, words: Words) -> Iterator[Fact]:
             kind, says = "carries", f"{name} carries {percent(share)}."
         yield words.fact(kind, [k], {"share": share}, says)
     if grouped:
-        share = float(found.share[grouped].sum())
+        share = float(means.share[grouped].sum())
         names = [words.name(k) for k in grouped]
         says = f"{', '.join(names[:-1])} and {names[-1]} hardly matter: together they carry {percent(share)}."
         yield words.fact("hardly", grouped, {"share": share}, says)
 
 
 def _other_completions(
-    known: Identifiability | None, parts: Parts, planes: Planes, found: DataIndices, words: Words, n_jobs: int | None
+    identified: Identifiability | None,
+    parts: Parts,
+    planes: Planes,
+    means: DataIndices,
+    words: Words,
+    n_jobs: int | None,
 ) -> Iterator[Fact]:
-    """The first source's share if the elements that training left open were lowest, and highest."""
-    if known is None or found.magnitude == 0 or not known.open.any():
+    """Yield the first source's share if the elements that training left open were lowest, and highest."""
+    if identified is None or means.magnitude == 0 or not identified.open.any():
         return
-    k = int(np.argmax(found.share))
-    share = float(found.share[k])
+    k = int(np.argmax(means.share))
+    share = float(means.share[k])
     lowest, highest = (
-        float(averages(replace(parts, values=values), planes, n_jobs).share[k]) for values in (known.lower, known.upper)
+        float(averages(replace(parts, values=values), planes, n_jobs).share[k])
+        for values in (identified.lower, identified.upper)
     )
     if max(abs(lowest - share), abs(highest - share)) >= SHIFTS:
         says = (
@@ -176,7 +181,7 @@ def _other_completions(
 
 
 def _inverted(parts: Parts, planes: Planes, words: Words, n_jobs: int | None) -> Iterator[Fact]:
-    """Inverted sources, and what their low values do on this data: not always what inverting a source suggests."""
+    """Yield what low values of inverted sources do on this data: not always what inverting a source suggests."""
     if not any(words.inverted):
         return
 
@@ -199,10 +204,10 @@ def _inverted(parts: Parts, planes: Planes, words: Words, n_jobs: int | None) ->
 
 
 def _against(parts: Parts, planes: Planes, words: Words, n_jobs: int | None) -> Iterator[Fact]:
-    """Sources that count against a target though up, or for it though down, and beside which other one most."""
+    """Yield sources that count against a target though up, or for it though down, and beside which other one most."""
 
     def count(rows: NDArray[Any], contributed: Floats) -> tuple[int, Floats, Floats]:
-        """Instances with source k and source j on opposite sides; row 0 has k down and j up, row 1 k up and j down."""
+        """Count instances with sources k and j on opposite sides; row 0 has k down and j up, row 1 k up and j down."""
         down, up = (rows < 0).astype(np.float64), (rows > 0).astype(np.float64)
         sums = np.stack([(own * contributed).T @ other for own, other in ((down, up), (up, down))])
         return len(rows), sums, np.stack([down.T @ up, up.T @ down])
@@ -224,13 +229,13 @@ def _against(parts: Parts, planes: Planes, words: Words, n_jobs: int | None) -> 
             yield words.fact("against" if up else "for", [k, j], numbers, says)
 
 
-def _pairs(found: DataIndices, words: Words) -> Iterator[Fact]:
-    """The strong interactions of sources that pull their own way, up for and down against, in words."""
-    pulls = {True: found.signed_up > 0, False: found.signed_down < 0}
+def _pairs(means: DataIndices, words: Words) -> Iterator[Fact]:
+    """Yield the strong interactions of sources that pull their own way, up for and down against, in words."""
+    pulls = {True: means.signed_up > 0, False: means.signed_down < 0}
     sources = range(len(words.names))
     for i, j, up in product(sources, sources, (True, False)):
         if i < j and pulls[up][i] and pulls[up][j]:
-            value = float((found.interaction_up if up else found.interaction_down)[i, j])
+            value = float((means.interaction_up if up else means.interaction_down)[i, j])
             both, way = f"{words.at(i, up)} and {words.at(j, up)}", words.way(up)
             kind = "complements" if (value > 0) == up else "substitutes"
             if kind == "complements":
@@ -238,13 +243,13 @@ def _pairs(found: DataIndices, words: Words) -> Iterator[Fact]:
             else:
                 says = f"{both} replace each other: next to one, the other counts less {way}."
         elif i != j and up and pulls[True][i] and pulls[False][j]:
-            value = float(found.interaction_mixed[i, j])
+            value = float(means.interaction_mixed[i, j])
             kind, change = ("dampened", "less") if value > 0 else ("heightened", "more")
             low = f"{words.name(j)} is {words.level(j, False)}"
             says = f"{words.at(i, True)} counts {change} {words.way(True)} when {low}."
         else:
             continue
-        share = abs(value) / (found.magnitude or np.inf)
+        share = abs(value) / (means.magnitude or np.inf)
         if share >= STRONG:
             yield words.fact(kind, [i, j], {"interaction": value, "share": share}, says)
 
@@ -254,42 +259,41 @@ def _log_odds(rule: FusionRule, words: Words) -> Iterator[Fact]:
         return
     slope, offset = rule.link.slope, rule.link.offset
     middle = float(rule.link.probability(0.0))
-    what = "the magnitude of the integral" if rule.output == "magnitude" else "the integral"
+    quantity = "the magnitude of the integral" if rule.output == "magnitude" else "the integral"
     yield words.fact(
         "link",
         (),
         {"slope": slope, "offset": offset, "probability": middle},
-        f"The log-odds of a target are {offset:.2f} plus {slope:.2f} times {what}, of which each source has its part; "
-        f"where that is 0, the probability is {middle:.2g}.",
+        f"The log-odds of a target are {offset:.2f} plus {slope:.2f} times {quantity}, of which each source has its "
+        f"part; where that is 0, the probability is {middle:.2g}.",
     )
 
 
-def _training(known: Identifiability | None, record: TrainingRecord | None) -> Iterator[Fact]:
-    """What the training data determined, and how the search ended."""
+def _training(identified: Identifiability | None, record: TrainingRecord | None) -> Iterator[Fact]:
+    """Yield what the training data determined, and how the search ended."""
     if record is None:
         yield Fact("unlearned", (), {}, "This measure was not learned here; nothing is known about training data.")
         return
-    if known is None:
+    if identified is None:
         yield Fact("unknown", (), {}, "How the training data uses the measure was not counted.")
     else:
-        yield _determined(known)
+        yield _determined(identified)
     value = record.objective_value
     numbers = {"J": value, "rounds": float(record.n_iter)}
     if record.lower_bound is not None:
         numbers["lower bound"] = float(record.lower_bound)
-    status, average, sources = record.status.partition(AVERAGED)
-    complete = status == "converged" or status.startswith("exact")
-    ended = "converged" if complete else f"did not converge ({status})"
-    ended += f", and the result was{average[1:]}{sources}" if average else ""
+    complete = record.status is not None and record.status.complete
+    ended = "converged" if complete else f"did not converge ({describe_ending(record.status, record.n_iter)})"
+    ended += f", and the result was {describe_average(record.averaged)}" if record.averaged else ""
     yield Fact("search", (), numbers, f"The search {ended}: the {record.objective} objective is {value:.4g}.")
     if record.global_bound is not None:
         numbers = {"J": value, "global bound": float(record.global_bound), "nodes": float(record.n_nodes)}
         yield Fact("proof", (), numbers, record.proof)
 
 
-def _determined(known: Identifiability) -> Fact:
-    free, number, used = known.n_free, int(known.open.sum()), known.n_used
-    if not known.has_intervals:
+def _determined(identified: Identifiability) -> Fact:
+    free, number, used = identified.n_free, int(identified.open.sum()), identified.n_used
+    if not identified.has_intervals:
         amount, end = ("all", ".") if used == free else (f"{used:,} of", "; the solver chose the others.")
         says = f"The training data used {amount} {free:,} terms of the measure{end}"
         return Fact("terms", (), {"used": used, "terms": free}, says)

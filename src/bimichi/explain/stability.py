@@ -1,4 +1,4 @@
-"""How much of a learned measure would survive other bags: the bootstrap."""
+"""The bootstrap: how a learned measure varies with the bags that were labelled."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -14,7 +14,7 @@ from bimichi.errors import InvalidInputError
 from bimichi.explain.indices import Indices, indices, indices_of
 from bimichi.explain.parts import parts_of
 from bimichi.explain.results import Explanation
-from bimichi.fit.candidates import averaged_with, source_links, with_sources
+from bimichi.fit.candidates import source_links, with_sources
 from bimichi.fit.objectives import REGISTRY, Objective, get_objective
 from bimichi.fit.objectives.convex import MEAN, NORMALISED_MEAN
 from bimichi.fit.problem import Solution
@@ -40,19 +40,23 @@ def training_bags(rule: FusionRule, X: Any, y: Any, bags: Any, sample_weight: An
     record = _record(rule)
     if isinstance(X, Bags):
         if y is not None or bags is not None or sample_weight is not None:
-            raise InvalidInputError("Bags have labels and weights of their own; pass no y, bags or sample_weight.")
-        found = X
+            raise InvalidInputError(
+                "Bags have labels and weights of their own; pass no y, bags or sample_weight.", code="bags-with-labels"
+            )
+        data = X
     else:
         if y is None:
-            raise InvalidInputError("y must be given with rows: the labels that the model was fitted to.")
+            raise InvalidInputError(
+                "y must be given with rows: the labels that the model was fitted to.",
+                code="labels-missing",
+                argument="y",
+            )
         if record.objective == LEAST_SQUARES:  # every instance has its own label
             bags, sample_weight = None, _class_weighted(record, np.asarray(y), sample_weight)
         nan = record.parameters.get("nan", "raise")
-        found = Bags.from_instances(
-            X, _labels(record, y), bags, sample_weight, nan, real_labels=not len(record.classes)
-        )
-    entered = np.stack(rule.enter(found.X), axis=1)
-    return Bags(entered, found.offsets, found.labels, found.weights, found.counts, found.instance, found.ids)
+        data = Bags.from_instances(X, _labels(record, y), bags, sample_weight, nan, real_labels=not len(record.classes))
+    entered = np.stack(rule.enter(data.X), axis=1)
+    return Bags(entered, data.offsets, data.labels, data.weights, data.counts, data.instance, data.ids)
 
 
 def refit(rule: FusionRule, bags: Bags, seed: int) -> Solution:
@@ -64,8 +68,9 @@ def refit(rule: FusionRule, bags: Bags, seed: int) -> Solution:
     solver = solver_from_record(record.solver, dict(record.solver_options))
     quiet = -1 if objective.links else 0  # what the log-odds of a refit reach is shown by its spread
     result = fit_measure(problem, solver, random_state=seed, n_jobs=1, verbose=quiet)
-    known = [k for k in averaged_with(record.status) if k < rule.n_sources]
-    solution = with_sources(result, objective, source_links([bags], known)).solution if known else result.solution
+    if record.averaged:
+        result = with_sources(result, objective, source_links([bags], record.averaged))
+    solution = result.solution
     if record.objective != LEAST_SQUARES:
         return solution
     # A weighted mean of sources that are never below zero: the terms below mirror those above.
@@ -74,24 +79,26 @@ def refit(rule: FusionRule, bags: Bags, seed: int) -> Solution:
 
 
 def recorded_objective(rule: FusionRule) -> Objective:
-    """Return what was minimised."""
+    """Return the objective that was minimised."""
     record, kind = _record(rule), rule.measure.kind
-    given = record.parameters
+    parameters = record.parameters
     if record.objective != LEAST_SQUARES:
         measure = "capacity" if kind == "capacity" else "bicapacity"
-        among = {objective.name: objective for objective in REGISTRY if objective.measure == measure}
+        among = {objective.name: objective for objective in REGISTRY.values() if objective.measure == measure}
         additivity = getattr(rule.measure, "order", None)  # which may have been chosen, and is then no parameter
-        return get_objective(record.objective, among, additivity, given, bool(given.get("free_scale")))
+        return get_objective(record.objective, among, additivity, parameters, bool(parameters.get("free_scale")))
     if kind == "bicapacity":
-        targets = given.get("targets", MEAN.parameters)
-        return replace(MEAN, zero_bound=bool(given.get("zero_bound")), parameters=tuple(targets))
+        targets = parameters.get("targets", MEAN.parameters)
+        return replace(MEAN, zero_bound=bool(parameters.get("zero_bound")), parameters=tuple(targets))
     additive = replace(MEAN.with_additivity(1), parameters=NORMALISED_MEAN.parameters)
     return NORMALISED_MEAN if kind == "capacity" else additive
 
 
 def _record(rule: FusionRule) -> TrainingRecord:
     if rule.training is None:
-        raise InvalidInputError("bootstrap refits, but this rule has no training record. Pass a fitted model.")
+        raise InvalidInputError(
+            "bootstrap refits, but this rule has no training record. Pass a fitted model.", code="training-missing"
+        )
     return rule.training
 
 
@@ -100,18 +107,22 @@ def _labels(record: TrainingRecord, y: Any) -> NDArray[Any]:
         return np.asarray(y)
     unknown = np.setdiff1d(y, np.asarray(record.classes))
     if unknown.size:
-        raise InvalidInputError(f"y has the label {unknown.tolist()[0]!r}; the model knows {list(record.classes)}.")
+        raise InvalidInputError(
+            f"y has the label {unknown.tolist()[0]!r}; the model knows {list(record.classes)}.",
+            code="label-unknown",
+            argument="y",
+        )
     return np.asarray(np.asarray(y) == record.classes[1])
 
 
 def _class_weighted(record: TrainingRecord, y: NDArray[Any], sample_weight: Any) -> Floats:
-    """Weights of instances times those of their classes, which stay as fitted."""
-    weights, given = check_weights(sample_weight, len(y)), record.parameters.get("class_weight")
+    """Return weights of instances times those of their classes, which stay as fitted."""
+    weights, class_weight = check_weights(sample_weight, len(y)), record.parameters.get("class_weight")
     for label in record.classes:
         own = y == label
-        if isinstance(given, Mapping):
-            weights = np.where(own, weights * given.get(str(label), 1.0), weights)
-        elif given == "balanced":
+        if isinstance(class_weight, Mapping):
+            weights = np.where(own, weights * class_weight.get(str(label), 1.0), weights)
+        elif class_weight == "balanced":
             weights = np.where(own, weights * len(y) / (2 * max(1, own.sum())), weights)
     return weights
 
@@ -138,7 +149,7 @@ class Stability(Explanation):
     redrawn : int
         How many resamples were drawn again because they lacked positive, or negative, bags.
     converged : int
-        How many refits ended with the status "converged".
+        How many refits came to an end of their own.
     links : tuple of (Link or None)
         One per refit: learned with it if the objective gives probabilities, otherwise that of the model.
     """
@@ -225,18 +236,18 @@ def bootstrap(
     jobs = check_n_jobs(n_jobs)
     streams = random_generator(random_state).spawn(n_resamples)
     own = indices(rule)  # which checks the number of sources
-    found = training_bags(rule, X, y, bags, sample_weight)
+    data = training_bags(rule, X, y, bags, sample_weight)
     parts = parts_of(rule.measure)
-    used = parts.count_use(Planes(found.X), jobs).weighted > 0
+    used = parts.count_use(Planes(data.X), jobs).weighted > 0
     used[list(getattr(rule.measure.space, "fixed", ()))] = True  # the boundary of a lattice
     objective = recorded_objective(rule)
-    found = found.reduced(objective.relevant, objective.zero_bound)
-    drawn = [_draw(found.labels, stream) for stream in streams]
+    data = data.reduced(objective.relevant, objective.zero_bound)
+    drawn = [_draw(data.labels, stream) for stream in streams]
 
     def refit_one(which: int) -> tuple[Floats, Indices, bool, Link | None]:
-        solution = refit(rule, _resampled(found, drawn[which][0]), int(streams[which].integers(2**31)))
+        solution = refit(rule, _resampled(data, drawn[which][0]), int(streams[which].integers(2**31)))
         refitted = indices_of(replace(parts, values=solution.values), own.kind)
-        converged = solution.status.startswith(("converged", "exact"))
+        converged = solution.status.complete
         return solution.values, refitted, converged, solution.link if objective.links else rule.link
 
     refits = in_threads(refit_one, range(n_resamples), jobs)
@@ -259,7 +270,7 @@ def bootstrap(
 
 
 def _draw(labels: NDArray[Any], rng: np.random.Generator) -> tuple[Ints, int]:
-    """How often each bag is drawn, both kinds at least once; and how many draws were discarded."""
+    """Return how often each bag is drawn, both kinds at least once; and how many draws were discarded."""
     again = 0
     while True:
         counts = np.bincount(rng.integers(len(labels), size=len(labels)), minlength=len(labels))

@@ -1,4 +1,4 @@
-"""What to label next: regions that the training leaves open, that contradict their labels, or that are uncertain."""
+"""Regions to label next: those that training leaves open, that contradict their labels, or that are uncertain."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -42,13 +42,15 @@ def blocks(shape: tuple[int, int]) -> Ints:
 
 def check_regions(regions: Any, shape: tuple[int, ...], name: str) -> Ints:
     """Return numbers of regions, below 0 where there is none, checked."""
-    given = np.asarray(regions)
-    if given.shape != shape or given.dtype.kind not in "iu":
+    array = np.asarray(regions)
+    if array.shape != shape or array.dtype.kind not in "iu":
         raise InvalidInputError(
-            f"regions of scene {name!r} must be whole numbers of the scene's shape {shape}, got {given.dtype} of shape "
-            f"{given.shape}. bimichi.scenes.superpixels makes them."
+            f"regions of scene {name!r} must be whole numbers of the scene's shape {shape}, got {array.dtype} of shape "
+            f"{array.shape}. bimichi.scenes.superpixels makes them.",
+            code="regions-shape",
+            argument="regions",
         )
-    return given.astype(np.int64, copy=False)
+    return array.astype(np.int64, copy=False)
 
 
 def peaks(values: NDArray[Any], regions: Ints, n_regions: int) -> tuple[Floats, Ints]:
@@ -65,29 +67,29 @@ def peaks(values: NDArray[Any], regions: Ints, n_regions: int) -> tuple[Floats, 
     pixel = np.full(n_regions, -1)
     some = counts > 0
     pixel[some] = at[place[some]]
-    found = np.full(n_regions, np.nan)
-    found[some] = flat[pixel[some]]
-    return found, pixel
+    heights = np.full(n_regions, np.nan)
+    heights[some] = flat[pixel[some]]
+    return heights, pixel
 
 
 def boxes_of(regions: Ints) -> list[Box | None]:
     """Return the box (x, y, width, height) around each region, None for numbers without pixels."""
     return [
-        found and (found[1].start, found[0].start, found[1].stop - found[1].start, found[0].stop - found[0].start)
-        for found in find_objects(regions + 1)
+        place and (place[1].start, place[0].start, place[1].stop - place[1].start, place[0].stop - place[0].start)
+        for place in find_objects(regions + 1)
     ]
 
 
 def touch(first: Box, second: Box) -> bool:
-    """Whether two boxes overlap or lie side by side."""
+    """Return whether two boxes overlap or lie side by side."""
     return all(
         first[axis] <= second[axis] + second[axis + 2] and second[axis] <= first[axis] + first[axis + 2]
         for axis in (0, 1)
     )
 
 
-def shared(first: Box, second: Box) -> bool:
-    """Whether two boxes have more than half of the smaller one in common."""
+def cover_same_place(first: Box, second: Box) -> bool:
+    """Return whether two boxes have more than half of the smaller one in common."""
     common = 1
     for axis in (0, 1):
         end = min(first[axis] + first[axis + 2], second[axis] + second[axis + 2])
@@ -140,7 +142,7 @@ class View:
 
     index: int
     scene: Scene
-    found: Uncertainty
+    intervals: Uncertainty
     regions: Ints
     boxes: list[Box | None]
     unlabelled: Ints  # regions, without the pixels that someone has labelled
@@ -149,34 +151,39 @@ class View:
     assumed: Flags  # of each region, whether all of those are assumed to be
 
 
-def look_at(index: int, scene: Scene, found: Uncertainty, drawn: Any, assumed: Any) -> View:
-    """Check what is given of a scene, and take the peaks of its regions and bags."""
+def view_of(index: int, scene: Scene, intervals: Uncertainty, drawn: Any, assumed: Any) -> View:
+    """Return a scene with the peaks of its regions and bags, after checking them."""
     if len(scene.shape) != 2:
         raise InvalidInputError(
-            f"Scene {scene.name!r} has sources of shape {scene.shape}; suggest takes images, (height, width)."
+            f"Scene {scene.name!r} has sources of shape {scene.shape}; suggest takes images, (height, width).",
+            code="sources-not-image",
         )
     shape = scene.shape[0], scene.shape[1]
     regions = blocks(shape) if drawn is None else check_regions(drawn, shape, scene.name)
     if assumed is not None and (np.shape(assumed) != shape or np.asarray(assumed).dtype != bool):
-        raise InvalidInputError(f"assumed of scene {scene.name!r} must be an array of bool of its shape {shape}.")
+        raise InvalidInputError(
+            f"assumed of scene {scene.name!r} must be an array of bool of its shape {shape}.",
+            code="assumed-shape",
+            argument="assumed",
+        )
     if scene.ignore is not None:
         regions = np.where(scene.ignore, -1, regions)
     n = int(regions.max(initial=-1)) + 1
     bags, label = _labels(scene)
     guessed = (label < 0) & (False if assumed is None else np.asarray(assumed))
     positive = np.where(label > 0, bags, -1)
-    heights = peaks(found.fused, positive, int(positive.max(initial=-1)) + 1)[0]
+    heights = peaks(intervals.fused, positive, int(positive.max(initial=-1)) + 1)[0]
     numbers = np.flatnonzero(~np.isnan(heights))
     said = np.bincount(regions[(regions >= 0) & (label < 0) & ~guessed], minlength=n)
     return View(
         index,
         scene,
-        found,
+        intervals,
         regions,
         boxes_of(regions),
         np.where((label == 0) | guessed, regions, -1),
         (numbers, heights[numbers], boxes_of(positive)),
-        peaks(found.fused, np.where(label < 0, regions, -1), n)[0],
+        peaks(intervals.fused, np.where(label < 0, regions, -1), n)[0],
         said == 0,
     )
 
@@ -242,62 +249,59 @@ class Ranks:
         return float(self.positive[np.argmax(gain)])
 
 
-class Candidate(NamedTuple):
-    """A suggestion, and which open element it asks about, if any."""
-
-    suggestion: Suggestion
-    topic: str
+Candidate = tuple[Suggestion, str]
+"""A suggestion, and the open element that it asks about; empty if none."""
 
 
 def candidates_of(view: View, ranks: Ranks, rule: FusionRule, open_parts: Flags, limit: int) -> Iterator[Candidate]:
-    """Yield all that may be suggested of a scene."""
+    """Yield every suggestion that a scene gives reason for."""
     for bag, height in zip(*view.positive[:2], strict=True):
         missed = float(ranks.negative_above(height)) if len(ranks.negative) else 0.0
         reason = (
             f"Labelled as a target, but fused at {number(float(height))} only: {percent(missed)} of the regions that "
             "are not targets are as high. Is the label right, and does any source show it?"
         )
-        yield _made(view, view.positive[2][bag], "conflict", missed, reason)
+        yield _candidate(view, view.positive[2][bag], "conflict", missed, reason)
     score = np.nan_to_num(ranks.rise(view.negative))
     usual = [number(float(np.median(side))) for side in (ranks.positive, ranks.negative) if len(side)]
     for region in np.flatnonzero(score >= LEAST).tolist():
-        what = "Nothing is drawn here, so it counts as no target" if view.assumed[region] else "Labelled as no target"
+        label = "Nothing is drawn here, so it counts as no target" if view.assumed[region] else "Labelled as no target"
         reason = (
-            f"{what}, but fused at {number(float(view.negative[region]))}, where labelled targets have {usual[0]} and "
+            f"{label}, but fused at {number(float(view.negative[region]))}, where labelled targets have {usual[0]} and "
             f"the rest {usual[1]} as a rule. A target without a label, or a false alarm?"
         )
-        yield _made(view, view.boxes[region], "conflict", score[region], reason)
+        yield _candidate(view, view.boxes[region], "conflict", score[region], reason)
     yield from _uncertain(view, ranks, rule)
     yield from _open(view, rule, open_parts, 4 * limit)
 
 
-def _made(view: View, box: Box | None, kind: Kind, score: float, reason: str, topic: str = "") -> Candidate:
+def _candidate(view: View, box: Box | None, kind: Kind, score: float, reason: str, topic: str = "") -> Candidate:
     assert box is not None  # what has a peak has pixels
-    return Candidate(Suggestion(view.index, view.scene.name, box, kind, round(float(score), 6), reason), topic)
+    return Suggestion(view.index, view.scene.name, box, kind, round(float(score), 6), reason), topic
 
 
 def _uncertain(view: View, ranks: Ranks, rule: FusionRule) -> Iterator[Candidate]:
-    if view.found.spread is None:
-        height, pixel = peaks(view.found.fused, view.unlabelled, len(view.boxes))
-        given = None if rule.decision is None else rule.decision.threshold
-        threshold = ranks.threshold if given is None else given
+    if view.intervals.spread is None:
+        height, pixel = peaks(view.intervals.fused, view.unlabelled, len(view.boxes))
+        threshold = None if rule.decision is None else rule.decision.threshold
+        threshold = ranks.threshold if threshold is None else threshold
         score = NEARNESS * np.where(np.isnan(height), 0.0, ranks.near(height, threshold))
         says = f"Fused at {{0}}, near {number(threshold)}, which separates the labelled targets from the rest best."
     else:
-        height, pixel = peaks(view.found.spread, view.unlabelled, len(view.boxes))
+        height, pixel = peaks(view.intervals.spread, view.unlabelled, len(view.boxes))
         score = np.nan_to_num(height)
-        ends_of: list[Any] = [view.found.spread_lower, view.found.spread_upper]
+        ends_of: list[Any] = [view.intervals.spread_lower, view.intervals.spread_upper]
         low, high = (np.ravel(end)[pixel] for end in ends_of)
         says = "Had other regions been labelled, the fused value here could have been anything from {1} to {2}."
     for region in np.flatnonzero(score >= LEAST).tolist():
-        ends = ["", ""] if view.found.spread is None else [number(float(end[region])) for end in (low, high)]
+        ends = ["", ""] if view.intervals.spread is None else [number(float(end[region])) for end in (low, high)]
         reason = says.format(number(float(height[region])), *ends)
-        yield _made(view, view.boxes[region], "uncertain", score[region], reason)
+        yield _candidate(view, view.boxes[region], "uncertain", score[region], reason)
 
 
 def _open(view: View, rule: FusionRule, open_parts: Flags, most: int) -> Iterator[Candidate]:
     """Yield the regions of the widest intervals, each with the open element that its pixel needs most."""
-    width, pixel = peaks(view.found.width, view.regions, len(view.boxes))
+    width, pixel = peaks(view.intervals.width, view.regions, len(view.boxes))
     score = np.nan_to_num(width)
     best = [k for k in np.argsort(-score, kind="stable")[:most].tolist() if score[k] >= LEAST]
     if not best:
@@ -311,12 +315,14 @@ def _open(view: View, rule: FusionRule, open_parts: Flags, most: int) -> Iterato
         element = int(codes[np.argmax(needed)]) if len(codes) else 0
         up, down = ([rule.source_names.index(name) for name in side] for side in rule.measure.sets(element))
         together = [words.at(k, True) for k in up] + [words.at(k, False) for k in down]
-        low, high = (number(float(np.ravel(end)[pixel[region]])) for end in (view.found.lower, view.found.upper))
+        low, high = (
+            number(float(np.ravel(end)[pixel[region]])) for end in (view.intervals.lower, view.intervals.upper)
+        )
         reason = (
             f"No training pixel shows {' and '.join(together)} as this one does ({parts.label(element)} is open): with "
             f"the same fit, the fused value could be anything from {low} to {high}."
         )
-        yield _made(view, view.boxes[region], "open", score[region], reason, parts.label(element))
+        yield _candidate(view, view.boxes[region], "open", score[region], reason, parts.label(element))
 
 
 AGAIN = 0.5
@@ -339,7 +345,7 @@ class Suggestions(Explanation, Sequence[Suggestion]):
         return f"{len(self)} suggestions"
 
     def _columns(self) -> Mapping[str, Sequence[Any]]:
-        rows = [(one.name, " ".join(map(str, one.box)), one.kind, one.score, one.reason) for one in self.items]
+        rows = [(item.name, " ".join(map(str, item.box)), item.kind, item.score, item.reason) for item in self.items]
         return {name: [row[k] for row in rows] for k, name in enumerate(("scene", "box", "kind", "score", "reason"))}
 
 
@@ -396,51 +402,53 @@ def suggest(
     """
     rule = as_rule(model)
     check_integer(limit, "limit")
-    given = [scenes] if isinstance(scenes, Scene) else list(scenes)
-    drawn, taken = _one_each(regions, given, "regions"), _one_each(assumed, given, "assumed")
+    images = [scenes] if isinstance(scenes, Scene) else list(scenes)
+    views = []
+    divided, guessed = _per_scene(regions, images, "regions"), _per_scene(assumed, images, "assumed")
     open_parts = ~used_parts(rule, training, n_jobs)
-    looked = []
-    for k, scene in enumerate(given):
-        found = uncertainty(rule, scene.sources, training=training, stability=stability, n_jobs=n_jobs)
-        looked.append(look_at(k, scene, found, drawn[k], taken[k]))
-    ranks = Ranks.of(looked)
-    candidates = [one for view in looked for one in candidates_of(view, ranks, rule, open_parts, limit)]
-    return Suggestions(tuple(_chosen(candidates, limit)))
+    for k, scene in enumerate(images):
+        intervals = uncertainty(rule, scene.sources, training=training, stability=stability, n_jobs=n_jobs)
+        views.append(view_of(k, scene, intervals, divided[k], guessed[k]))
+    ranks = Ranks.of(views)
+    candidates = [candidate for view in views for candidate in candidates_of(view, ranks, rule, open_parts, limit)]
+    return Suggestions(tuple(_best(candidates, limit)))
 
 
-def _one_each(given: Any, scenes: Sequence[Scene], what: str) -> list[Any]:
+def _per_scene(values: Any, scenes: Sequence[Scene], argument: str) -> list[Any]:
     """Return one array for each scene, or None; a lone array belongs to the only scene."""
     if not scenes:
-        raise InvalidInputError("scenes is empty; give at least one scene.")
-    if given is None:
+        raise InvalidInputError("scenes is empty; give at least one scene.", code="scenes-empty", argument="scenes")
+    if values is None:
         return [None] * len(scenes)
-    arrays = list(given) if isinstance(given, list | tuple) else [given]
+    arrays = list(values) if isinstance(values, list | tuple) else [values]
     if len(arrays) != len(scenes):
-        raise InvalidInputError(f"{what} must have one array for each of {len(scenes)} scenes, got {len(arrays)}.")
+        raise InvalidInputError(
+            f"{argument} must have one array for each of {len(scenes)} scenes, got {len(arrays)}.",
+            code="arrays-per-scene",
+            argument=argument,
+        )
     return arrays
 
 
-def _chosen(candidates: Sequence[Candidate], limit: int) -> list[Suggestion]:
+def _best(candidates: Sequence[Candidate], limit: int) -> list[Suggestion]:
     """Return the best, without those that touch one of the same kind, or cover the same place as one of another.
 
-    Open elements that repeat count less.
-
-    No kind takes more than half of the places, as long as there are others to fill them.
+    Open elements that repeat count less. No kind takes more than half of the places while others can fill them.
     """
-    left = sorted(candidates, key=lambda one: (-one.suggestion.score, one.suggestion.scene, one.suggestion.box))
+    left = sorted(candidates, key=lambda candidate: (-candidate[0].score, candidate[0].scene, candidate[0].box))
     chosen: list[Suggestion] = []
     spare: list[Suggestion] = []
     topics: Counter[str] = Counter()
     while left and len(chosen) < limit:
-        scores = [one.suggestion.score * AGAIN ** topics[one.topic] for one in left]
-        best = int(np.argmax(scores))
-        if scores[best] < LEAST:
+        scores = [suggestion.score * AGAIN ** topics[topic] for suggestion, topic in left]
+        first = int(np.argmax(scores))
+        if scores[first] < LEAST:
             break
-        taken, topic = left.pop(best)
-        alike = [one for one in [*chosen, *spare] if one.kind == taken.kind]
-        near = [one for one in [*chosen, *spare] if one.scene == taken.scene]
-        if any(touch(one.box, taken.box) if one.kind == taken.kind else shared(one.box, taken.box) for one in near):
+        taken, topic = left.pop(first)
+        alike = [other for other in [*chosen, *spare] if other.kind == taken.kind]
+        near = [other for other in [*chosen, *spare] if other.scene == taken.scene]
+        if any((touch if other.kind == taken.kind else cover_same_place)(other.box, taken.box) for other in near):
             continue
         topics[topic] += bool(topic)
-        (chosen if len(alike) < (limit + 1) // 2 else spare).append(taken._replace(score=scores[best]))
-    return sorted([*chosen, *spare[: limit - len(chosen)]], key=lambda one: -one.score)
+        (chosen if len(alike) < (limit + 1) // 2 else spare).append(taken._replace(score=scores[first]))
+    return sorted([*chosen, *spare[: limit - len(chosen)]], key=lambda suggestion: -suggestion.score)

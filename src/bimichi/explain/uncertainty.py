@@ -1,8 +1,8 @@
-"""How far the fused value of each pixel is open: over all measures that fit alike, and over resampled labels."""
+"""Intervals of each fused value: over all measures that fit alike, and over resampled labels."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -28,18 +28,14 @@ STILL = 1e-6
 """A term whose interval is narrower is determined; linear programs are no more precise."""
 
 
-class SameFit(NamedTuple):
-    """The ends of the integral of each instance, and whether they are reached, or only never exceeded."""
-
-    low: NDArray[Any]
-    high: NDArray[Any]
-    exact: bool
+Ends = tuple[NDArray[Any], NDArray[Any], bool]
+"""The least and the greatest integral of each instance, and whether they are reached, or only never exceeded."""
 
 
-def same_fit(measure: Any, used: Flags, entered: list[NDArray[Any]], n_jobs: int | None = None) -> SameFit:
-    """Return the ends, given which elements or terms training used, and the sources as they enter the integral."""
+def same_fit(measure: Any, used: Flags, entered: list[NDArray[Any]], n_jobs: int | None = None) -> Ends:
+    """Return the ends over all measures that keep the elements or terms in use; sources are as they enter."""
     if measure.parts != "elements":
-        return _of_terms(measure, used, entered, n_jobs)
+        return _same_fit_of_terms(measure, used, entered, n_jobs)
     lattice = measure.lattice
     low, high = parts_of(measure).intervals(used)
     # A measure may break the order by the tolerance, and so may its completions: the sweeps leave none of that.
@@ -47,10 +43,10 @@ def same_fit(measure: Any, used: Flags, entered: list[NDArray[Any]], n_jobs: int
     least, most = (
         integrate(entered, measure.with_values(values), check_range=False, n_jobs=n_jobs) for values in completions
     )
-    return SameFit(least, most, exact=True)
+    return least, most, True
 
 
-def _of_terms(measure: Any, used: Flags, entered: list[NDArray[Any]], n_jobs: int | None) -> SameFit:
+def _same_fit_of_terms(measure: Any, used: Flags, entered: list[NDArray[Any]], n_jobs: int | None) -> Ends:
     """Return the ends over the terms that are not used.
 
     Of order 1, those of sources that are up are not negative and share what the used ones leave of 1, in any way: the
@@ -65,11 +61,11 @@ def _of_terms(measure: Any, used: Flags, entered: list[NDArray[Any]], n_jobs: in
         held = _integrals(space, np.where(free, 0.0, measure.values), entered, n_jobs)
         low, high = held.copy(), held
         _share_out(space, measure.values, free, entered, low, high)
-        return SameFit(low, high, True)
+        return low, high, True
     ends = _term_ends(space, measure.values, np.flatnonzero(free))
     exact = bool((ends[1] - ends[0] <= STILL).all())
     least, most = (_integrals(space, values, entered, n_jobs) for values in ends)
-    return SameFit(least, most, exact)
+    return least, most, exact
 
 
 def _integrals(space: Terms, values: Floats, entered: list[NDArray[Any]], n_jobs: int | None) -> NDArray[Any]:
@@ -115,9 +111,9 @@ def _term_ends(space: Terms, values: Floats, free: Ints) -> tuple[Floats, Floats
     for k, term in enumerate(free):
         for sign, end in ((1.0, low), (-1.0, high)):
             cost = sign * np.eye(1, rows.shape[1], k)[0]
-            found = linprog(cost, A_ub=rows, b_ub=room, A_eq=equal, b_eq=totals, bounds=bounds, method="highs")
+            solution = linprog(cost, A_ub=rows, b_ub=room, A_eq=equal, b_eq=totals, bounds=bounds, method="highs")
             # The terms as they are meet all conditions, so that a program without a solution is rounding.
-            end[term] = values[term] if found.x is None else found.x[k]
+            end[term] = values[term] if solution.x is None else solution.x[k]
     return np.minimum(low, values), np.maximum(high, values)
 
 
@@ -203,12 +199,12 @@ class Uncertainty(Explanation):
 
     @property
     def width(self) -> NDArray[Any]:
-        """How far apart the ends are, as a share of the range of `fuse`: between 0 and 1."""
+        """The distance between the ends, as a share of the range of `fuse`: between 0 and 1."""
         return self._share(self.upper - self.lower)
 
     @property
     def spread(self) -> NDArray[Any] | None:
-        """How far apart the percentiles of the refits are, as a share of the range of `fuse`."""
+        """The distance between the percentiles of the refits, as a share of the range of `fuse`."""
         if self.spread_lower is None or self.spread_upper is None:
             return None
         return self._share(self.spread_upper - self.spread_lower)
@@ -224,19 +220,19 @@ class Uncertainty(Explanation):
         widths = {"same fit": self.width}
         if self.spread is not None and self.level is not None:
             widths[f"{percent(self.level)} of refits"] = self.spread
-        known = [np.asarray(width)[~np.isnan(width)] for width in widths.values()]
+        valid = [np.asarray(width)[~np.isnan(width)] for width in widths.values()]
         return {
             "interval": list(widths),
-            "mean width": [float(width.mean()) if width.size else np.nan for width in known],
-            "largest": [float(width.max()) if width.size else np.nan for width in known],
-            f"share above {WIDE:g}": [float((width > WIDE).mean()) if width.size else np.nan for width in known],
+            "mean width": [float(width.mean()) if width.size else np.nan for width in valid],
+            "largest": [float(width.max()) if width.size else np.nan for width in valid],
+            f"share above {WIDE:g}": [float((width > WIDE).mean()) if width.size else np.nan for width in valid],
         }
 
 
 def uncertainty(
     model: Any, X: Any, *, training: Any = None, stability: Stability | None = None, n_jobs: int | None = None
 ) -> Uncertainty:
-    """Return for each instance how far its fused value is open.
+    """Return the interval in which the fused value of each instance may lie.
 
     Parameters
     ----------
@@ -271,11 +267,11 @@ def uncertainty(
     """
     rule = as_rule(model)
     if is_xarray(X):
-        found = unlabelled(X, rule)
-        made = uncertainty(rule, found.planes, training=training, stability=stability, n_jobs=n_jobs)
-        given: dict[str, Any] = {name: getattr(made, name) for name in ARRAYS}
-        named = {name: relabelled(array, found.like, name) for name, array in given.items() if array is not None}
-        return replace(made, **dict[str, Any](named))
+        sources = unlabelled(X, rule)
+        plain = uncertainty(rule, sources.planes, training=training, stability=stability, n_jobs=n_jobs)
+        arrays: dict[str, Any] = {name: getattr(plain, name) for name in ARRAYS}
+        named = {name: relabelled(array, sources.like, name) for name, array in arrays.items() if array is not None}
+        return replace(plain, **dict[str, Any](named))
     used = used_parts(rule, training, n_jobs)
     entered = rule.enter(X)
     integral = integrate(entered, rule.measure, check_range=False, n_jobs=n_jobs)
@@ -310,7 +306,9 @@ def used_parts(rule: FusionRule, training: Any, n_jobs: int | None) -> Flags:
     else:
         raise InvalidInputError(
             "training must be given: this rule has no counts of its training data. Pass the instances that it was "
-            "learned from."
+            "learned from.",
+            code="counts-missing",
+            argument="training",
         )
     used = used.copy()
     used[list(getattr(rule.measure.space, "fixed", ()))] = True
@@ -324,7 +322,9 @@ def _spread(
     if type(stability.measure) is not type(rule.measure) or stability.values.shape[1] != len(rule.measure.values):
         raise InvalidInputError(
             f"stability is of a {stability.measure.describe()} of {stability.measure.n_sources} sources, but the model "
-            f"has a {rule.measure.describe()} of {rule.n_sources}. Pass bootstrap(model, ...) of this model."
+            f"has a {rule.measure.describe()} of {rule.n_sources}. Pass bootstrap(model, ...) of this model.",
+            code="stability-of-another",
+            argument="stability",
         )
     rules = [replace(rule, measure=measure, link=link) for measure, link in stability.refits()]
     planes = Planes(entered, rule.n_sources)
@@ -334,8 +334,8 @@ def _spread(
     def run(chunk: slice) -> None:
         sources = list(planes.contiguous(chunk))
         fused = np.empty((len(sources[0]), len(rules)), planes.dtype)
-        for k, one in enumerate(rules):
-            fused[:, k] = one.output_of(integrate(sources, one.measure, check_range=False, n_jobs=1))
+        for k, refitted in enumerate(rules):
+            fused[:, k] = refitted.output_of(integrate(sources, refitted.measure, check_range=False, n_jobs=1))
         out[:, planes.instances(chunk)] = np.quantile(fused, ends, axis=1)
 
     run_chunks(run, planes.chunks(stacked=True), check_n_jobs(n_jobs))

@@ -56,17 +56,20 @@ class Candidate:
         check_choice(self.sources, "sources", ("given", "rarity"))
         check_choice(self.labels, "labels", ("bags", "cores"))
         if self.sources == "rarity" and self.labels == "bags":
-            raise InvalidInputError("sources='rarity' is learned from pixels; choose labels='cores' with it.")
+            raise InvalidInputError(
+                "sources='rarity' is learned from pixels; choose labels='cores' with it.", code="candidate-rarity"
+            )
         links = self.problem.links  # raises if there is no such objective
         if self.averaged and not (links and self.additivity):
             raise InvalidInputError(
                 "averaged=True is for log-odds of additive measures; choose objective='logistic' and additivity=1 or 2 "
-                f"with it, got objective={self.objective!r}, additivity={self.additivity!r}."
+                f"with it, got objective={self.objective!r}, additivity={self.additivity!r}.",
+                code="candidate-averaged",
             )
 
     @property
     def problem(self) -> Objective:
-        """Return what is minimised, and over which measures."""
+        """The objective, for the measures that are searched."""
         return get_objective(self.objective, additivity=self.additivity)
 
     @property
@@ -76,7 +79,7 @@ class Candidate:
 
     @property
     def name(self) -> str:
-        """Return what tables call it."""
+        """The name in tables."""
         parts = [self.objective, f"{self.additivity}-additive" if self.additivity else ""]
         parts += ["rarity" if self.sources == "rarity" else "", "cores" if self.labels == "cores" else ""]
         parts += ["with best sources" if self.averaged else ""]
@@ -122,18 +125,18 @@ def check_candidates(given: Sequence[Candidate | Mapping[str, Any]]) -> list[Can
     if isinstance(given, str | Mapping) or not len(given):
         raise InvalidInputError(
             "candidates must be a list of dictionaries such as {'objective': 'mean', 'additivity': 1}, got "
-            f"{given!r:.80}."
+            f"{given!r:.80}.",
+            code="candidates-kind",
+            argument="candidates",
+            value=given,
         )
     try:
         return [candidate if isinstance(candidate, Candidate) else Candidate(**candidate) for candidate in given]
     except TypeError as error:
         raise InvalidInputError(
-            f"A candidate takes objective, additivity, sources, labels and averaged: {error}."
+            f"A candidate takes objective, additivity, sources, labels and averaged: {error}.", code="candidate-keys"
         ) from error
 
-
-AVERAGED = ", averaged with sources "
-"""What the status says of an average, before the numbers of the sources, from 1."""
 
 ROWS = 50_000  # of each part, by which the log-odds of a source are fitted; two numbers need no more
 
@@ -187,21 +190,9 @@ def with_sources(result: FitResult, objective: Objective, links: Mapping[int, Li
     slope = own.slope + sum(link.slope for link in links.values()) / n
     offset = own.offset + sum(link.offset for link in links.values()) / n
     names = result.measure.source_names
-    status = f"{result.solution.status}{AVERAGED}{', '.join(str(k + 1) for k in links)}"
     joined = Link(slope / 2, offset / 2, own.base_rate)
-    solution = replace(result.solution, values=steep / slope, link=joined, status=status)
+    solution = replace(result.solution, values=steep / slope, link=joined, averaged=tuple(links))
     return replace(result, measure=objective.space(m).measure(steep / slope, names), solution=solution)
-
-
-def averaged_with(status: str) -> list[int]:
-    """Return the sources, from 0, that a result of this status was averaged with.
-
-    Examples
-    --------
-    >>> averaged_with("converged, averaged with sources 1, 3")
-    [0, 2]
-    """
-    return [int(k) - 1 for k in status.partition(AVERAGED)[2].split(", ") if k.isdecimal()]
 
 
 def scored_anew(result: FitResult, problem: Any) -> FitResult:

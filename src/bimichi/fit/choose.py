@@ -1,7 +1,6 @@
 """From training data to the fusion that holds best on scenes it has not seen."""
 
 import re
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -11,7 +10,7 @@ import numpy as np
 
 from bimichi._progress import one_blas_thread
 from bimichi._tables import Cell, Table
-from bimichi.errors import InvalidInputError
+from bimichi.errors import InvalidInputError, warn
 from bimichi.fit.candidates import Candidate, check_candidates, default_candidates, source_terms
 from bimichi.fit.direction import Signs, Spread, shown_spread, spread, trusted_signs
 from bimichi.fit.engine import CrossValidation, How, Row, Unit, units_of
@@ -21,6 +20,7 @@ from bimichi.fit.problem import Solution
 from bimichi.fit.train import FitResult, Reduced, Training, summarise
 from bimichi.link import Link
 from bimichi.measures.additive import AdditiveBiCapacity
+from bimichi.record import Status
 from bimichi.scenes.dataset import Dataset, Part
 from bimichi.scenes.sample import Division, Sample, Scale, learn_scale
 
@@ -176,9 +176,13 @@ class Selection:
             names = tuple(tuple(map(str, data[field])) for field in ("scenes", "weak"))
             found = cls(rows, int(data["chosen"]), names[0], int(data["n_folds"]), names[1])
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise InvalidInputError(f"its selection is not what Selection.to_dict gives: {error!r}.") from error
+            raise InvalidInputError(
+                f"its selection is not what Selection.to_dict gives: {error!r}.", code="model-selection"
+            ) from error
         if not 0 <= found.chosen < len(rows):
-            raise InvalidInputError(f"its selection has {len(rows)} contenders, but chose number {found.chosen}.")
+            raise InvalidInputError(
+                f"its selection has {len(rows)} contenders, but chose number {found.chosen}.", code="model-selection"
+            )
         return found
 
 
@@ -262,7 +266,9 @@ def _compared(data: Dataset, how: How, groups: Any) -> CrossValidation:
     for what, side in (("target", "targets"), ("pixel that is no target", "others")):
         if not any(len(getattr(sample, side)) for sample in samples):
             raise InvalidInputError(
-                f"No scene has a labelled {what}: all bags are of one class. Learning needs at least one of each class."
+                f"No scene has a labelled {what}: all bags are of one class. Learning needs at least "
+                "one of each class.",
+                code="one-class",
             )
     m = training.n_sources
     signs = trusted_signs(samples, how.n_folds)
@@ -284,9 +290,13 @@ def _looked_at(data: Dataset, division: Division, how: How) -> Training:
 
     training = Training(data.apply(look, how.n_jobs))
     if np.isinf(training.low).all():
-        raise InvalidInputError("None of the scenes has a labelled bag. Label some segments of each class.")
+        raise InvalidInputError(
+            "None of the scenes has a labelled bag. Label some segments of each class.", code="bags-missing"
+        )
     if (training.low == training.high).all():
-        raise InvalidInputError("All sources are constant, so that nothing can be learned from them.")
+        raise InvalidInputError(
+            "All sources are constant, so that nothing can be learned from them.", code="sources-constant"
+        )
     if how.scale is None:
         training.check_range(how.names or training.source_names or None)
     return training
@@ -302,7 +312,8 @@ def _candidates(how: How, samples: Sequence[Sample], n_sources: int) -> list[Can
         if candidate.labels == "cores" and not cores:
             raise InvalidInputError(
                 f"The candidate {candidate.name!r} learns from cores of boxes, but not all data are scenes with boxes. "
-                "Use labels='bags' (and sources='given'), or give scenes with boxes."
+                "Use labels='bags' (and sources='given'), or give scenes with boxes.",
+                code="candidate-cores",
             )
     return candidates
 
@@ -336,16 +347,17 @@ def _decided(validation: CrossValidation) -> Chosen:
     candidates, how = validation.candidates, validation.how
     if len(validation.folds) < 2:
         first = candidates[0]
-        warnings.warn(
+        warn(
             f"There are too few targets to leave some out: {first.name} is learned without being checked. Label "
             "targets in at least two scenes, or at least two in one.",
+            code="targets-few",
             stacklevel=4,
         )
         return _learned(validation, [Row(first.name, first.parameters)], 0, first, False)
     rows = validation.score_candidates()
     failed = [row for row in rows if not len(row.ap)]
     if len(failed) == len(rows):
-        raise InvalidInputError(f"No candidate could be learned: {failed[0].problem}")
+        raise InvalidInputError(f"No candidate could be learned: {failed[0].problem}", code="candidates-failed")
     rows += validation.score_sources()
     best = simplest_of_best(rows)
     return _learned(validation, rows, best, candidates[best] if best < len(candidates) else None, how.calibrate)
@@ -359,7 +371,7 @@ def _learned(
     rare = candidate is not None and candidate.sources == "rarity"
     if candidate is None:
         terms, objective = source_terms(rows[best].parameters["source"], len(names)), ALONE
-        solution = Solution(terms, float("nan"), "chosen by cross-validation", 0, np.empty(0))
+        solution = Solution(terms, float("nan"), Status.CHOSEN, 0, np.empty(0))
         result = FitResult(AdditiveBiCapacity(terms, names, order=1), signs.signs, solution, {})
         link = validation.calibrated(rows[best], None) if calibrate else None
     else:

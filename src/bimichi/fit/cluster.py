@@ -109,7 +109,9 @@ class ClusterExecutor(Executor):
                     return list(self._client.gather(futures))
                 self._watch()
         except (KilledWorker, CancelledError) as error:
-            raise BimichiError(f"The workers of the cluster do not stay alive: {error} {REMEDY}") from error
+            raise BimichiError(
+                f"The workers of the cluster do not stay alive: {error} {REMEDY}", code="workers-lost"
+            ) from error
 
     def _watch(self) -> None:
         """Raise an error if too many workers were lost, or none has been there for long."""
@@ -118,9 +120,13 @@ class ClusterExecutor(Executor):
         self._without = 0 if alive else self._without + 1
         self._most, self._alive = max(self._most, len(alive)), alive
         if self._lost > LOSSES * max(1, self._most):
-            raise BimichiError(f"{self._lost} workers of the cluster were lost during this fit. {REMEDY}")
+            raise BimichiError(
+                f"{self._lost} workers of the cluster were lost during this fit. {REMEDY}", code="workers-lost"
+            )
         if self._without > ABSENCES:
-            raise BimichiError(f"The cluster has had no workers for {ABSENCES * PATIENCE:.0f} s. {REMEDY}")
+            raise BimichiError(
+                f"The cluster has had no workers for {ABSENCES * PATIENCE:.0f} s. {REMEDY}", code="workers-missing"
+            )
 
 
 def _reduced_and_problem(item: Any, plan: Plan, scale: Scale | None) -> tuple[Reduced, InMemory | None]:
@@ -215,11 +221,15 @@ class _BagsOfRows(NamedTuple):
     def of(cls, n: int, y: Any, bags: Any, sample_weight: Any) -> "_BagsOfRows":
         """Check labels, ids and weights of n rows, and take those of the bags."""
         if y is None:
-            raise InvalidInputError("y is missing: the label of its bag, for every instance.")
+            raise InvalidInputError(
+                "y is missing: the label of its bag, for every instance.", code="labels-missing", argument="y"
+            )
         labels, ids = one_per(y, n, "y"), np.arange(n) if bags is None else one_per(bags, n, "bags")
         begins = np.flatnonzero(np.concatenate([[True], ids[1:] != ids[:-1]]))
         if len(begins) != len(np.unique(ids[begins])):
-            raise InvalidInputError("Rows of a bag must be contiguous. Sort X, y and bags by bag first.")
+            raise InvalidInputError(
+                "Rows of a bag must be contiguous. Sort X, y and bags by bag first.", code="bags-contiguous"
+            )
         offsets, names = np.append(begins, n), ids[begins].tolist()
         check_constant(labels, offsets, names, "y")
         weights = np.ones(len(begins))
@@ -242,11 +252,16 @@ def array_dataset(X: Any, y: Any, bags: Any, sample_weight: Any, nan: str) -> tu
     from dask.delayed import delayed
 
     if X.ndim != 2 or not all(np.isfinite(size) for size in X.shape):
-        raise InvalidInputError(f"X must be a Dask array of known shape (n_instances, n_sources), got {X!r}.")
+        raise InvalidInputError(
+            f"X must be a Dask array of known shape (n_instances, n_sources), got {X!r}.",
+            code="dask-shape",
+            argument="X",
+            value=X,
+        )
     whole = _BagsOfRows.of(X.shape[0], y, bags, sample_weight)
     classes = np.unique(whole.labels)
     if len(classes) != 2:
-        raise InvalidInputError(f"y must have two classes, got {len(classes)}.")
+        raise InvalidInputError(f"y must have two classes, got {len(classes)}.", code="two-classes", argument="y")
     whole = whole._replace(labels=whole.labels == classes[1])
     rows = np.concatenate([[0], np.cumsum(whole.lengths)])  # where bags begin, and the end
     cuts = np.unique(np.searchsorted(rows, [0, *np.cumsum(X.chunks[0])], side="right") - 1)  # in bags

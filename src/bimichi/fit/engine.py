@@ -256,7 +256,9 @@ class CrossValidation:
         parts = self._reduced(candidate, units)
         labels = np.concatenate([part.labels for part in parts]) if parts else np.empty(0, bool)
         if labels.all() or not labels.any():
-            raise InvalidInputError("What is left to learn from has bags of one class only; label more of the other.")
+            raise InvalidInputError(
+                "What is left to learn from has bags of one class only; label more of the other.", code="one-class"
+            )
         solver = QUICK if quick else ConvexSolver()
         more |= (
             {"n_jobs": 1, "verbose": -1} if quick else {"n_jobs": self.how.n_jobs}

@@ -4,7 +4,7 @@ A problem answers a few questions about labelled bags, listed in its `offers`: `
 `bimichi.fit.cluster.Partitioned` from parts on the workers of a cluster, `Summed` from sums added up before.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, Self, cast
@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol, Self, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from bimichi._checks import check_choice
 from bimichi._jit import jit
 from bimichi._types import Codes, Flags, Floats, Ints
 from bimichi.errors import InvalidInputError
@@ -26,6 +27,7 @@ from bimichi.integral.integrals import integrate
 from bimichi.integral.linear import linear_form
 from bimichi.integral.planes import check_n_jobs
 from bimichi.link import Link
+from bimichi.record import Certificate, Status
 from bimichi.scenes.bags import Bags, Relevant
 
 
@@ -92,10 +94,10 @@ class Solution:
         Of the measure, monotone and within bounds, as its space orders them.
     objective_value : float
         J at `values`.
-    status : str
-        "converged", or why it ended otherwise.
+    status : Status
+        How the search ended; its value will do.
     n_iter : int
-        Rounds of witnesses, or generations.
+        Rounds of witnesses, generations, or measures compared.
     history : ndarray
         J after each of them, never rising.
     witnesses : ndarray of int64, shape (n_positive_bags,), optional
@@ -111,13 +113,15 @@ class Solution:
         No measure at all has a smaller J; only if that was asked for.
     n_nodes : int
         How many parts of all measures were bounded for it.
-    certificate : str
-        "optimal within the gap", or why the proof ended before that; empty if none was asked for.
+    certificate : Certificate, optional
+        How the proof ended; None if none was asked for.
+    averaged : tuple of int
+        The sources, from 0, whose own log-odds the result was averaged with.
     """
 
     values: Floats
     objective_value: float
-    status: str
+    status: Status
     n_iter: int
     history: Floats
     witnesses: Ints | None = None
@@ -126,7 +130,11 @@ class Solution:
     link: Link | None = None
     global_bound: float | None = None
     n_nodes: int = 0
-    certificate: str = ""
+    certificate: Certificate | None = None
+    averaged: Sequence[int] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "status", check_choice(self.status, "status", tuple(Status)))
 
     @property
     def gap(self) -> float | None:
@@ -269,7 +277,9 @@ class Summed(Sums):
     def total(self, question: str, **arguments: Any) -> Any:
         targets = self.objective.parameters
         if not hasattr(self._form, question) or arguments.get("targets", targets) != targets:
-            raise InvalidInputError(f"Only the squares to {targets} were added up, not {question} of {arguments}.")
+            raise InvalidInputError(
+                f"Only the squares to {targets} were added up, not {question} of {arguments}.", code="squares-missing"
+            )
         return getattr(self._form, question)(**arguments)
 
 
@@ -318,17 +328,23 @@ def check_solver(solver: Any, objective: Objective, offers: frozenset[str] = IN_
     start = f"{type(solver).__name__} cannot minimise {objective.name!r}"
     other = "Use solver='convex'." if objective.convex else "Use solver='evolutionary'."
     if "convex form" in missing:
-        raise InvalidInputError(f"{start}: it has no convex form. {other}")
+        raise InvalidInputError(f"{start}: it has no convex form. {other}", code="solver-objective")
     if "link" in missing:
         raise InvalidInputError(
-            f"{start} with a free scale: it finds measures, but no slope and offset. Use solver='convex'."
+            f"{start} with a free scale: it finds measures, but no slope and offset. Use solver='convex'.",
+            code="solver-free-scale",
         )
     if "elements" in missing:
         raise InvalidInputError(
             f"{start} with additivity={objective.additivity}: it changes single elements, and those of an additive "
-            "bi-capacity are not independent of each other. Use solver='convex'."
+            "bi-capacity are not independent of each other. Use solver='convex'.",
+            code="solver-additive",
         )
     if missing & {"in memory", "rows"}:
         remedy = "Use solver='convex', or fit" if objective.convex else "Fit"
-        raise InvalidInputError(f"{start} here: it needs its data in memory. {remedy} arrays without a cluster.")
-    raise InvalidInputError(f"{start}: it is made for {', '.join(map(repr, sorted(missing)))} alone. {other}")
+        raise InvalidInputError(
+            f"{start} here: it needs its data in memory. {remedy} arrays without a cluster.", code="solver-memory"
+        )
+    raise InvalidInputError(
+        f"{start}: it is made for {', '.join(map(repr, sorted(missing)))} alone. {other}", code="solver-objective"
+    )

@@ -22,6 +22,7 @@ from bimichi.integral.planes import check_n_jobs, out_of_range
 from bimichi.measures.lattice import random_generator
 from bimichi.scenes.bags import Bags
 from bimichi.scenes.dataset import Dataset, Part
+from bimichi.scenes.labels import scene_labels
 from bimichi.scenes.sample import Sample, Scale
 from bimichi.scenes.scene import check_joins
 
@@ -116,7 +117,7 @@ def reduce_bags(
 def _samples(part: Part, n_groups: int, scale: Scale | None) -> tuple[Sample, ...]:
     """Draw samples of a part whose bags are scaled already."""
     assert part.bags is not None
-    labels = None if part.scene is None else sampling.pixel_labels(part.scene)
+    labels = None if part.scene is None else scene_labels(part.scene)
     if part.scene is None or labels is None:
         return tuple(sampling.grouped_bags(part.name, part.bags, sampling.bag_groups(part.bags, None, n_groups)))
     region = sampling.strips(part.scene, n_groups) if n_groups > 1 else None
@@ -167,7 +168,7 @@ class Training:
             self.n_sources = part.n_sources
             columns.append((part.low, part.high, part.labels, part.weights))
         if not columns:
-            raise InvalidInputError("There are no scenes to learn from; give at least one.")
+            raise InvalidInputError("There are no scenes to learn from; give at least one.", code="scenes-empty")
         lows, highs, labels, weights = zip(*columns, strict=True)
         self.low, self.high = np.min(lows, axis=0), np.max(highs, axis=0)
         self.labels, self.weights = np.concatenate(labels), np.concatenate(weights)
@@ -223,7 +224,9 @@ class Executor:
         training = _added_up(self._reduced(data, plan, scale), "reading", len(data), verbose)
         in_range = training.low.min() >= -1 and training.high.max() <= 1
         if in_range and (training.labels.all() or not training.labels.any()):
-            raise InvalidInputError("All bags are of one class. Learning needs at least one bag of each class.")
+            raise InvalidInputError(
+                "All bags are of one class. Learning needs at least one bag of each class.", code="one-class"
+            )
         return training
 
     def problem(self, training: Training, plan: Plan, n_jobs: int | None = None) -> Problem | Summed:
@@ -249,7 +252,9 @@ def _added_up(parts: Iterator[Reduced], title: str, n_parts: int, verbose: int) 
 
         training = Training(counted())
     if np.isinf(training.low).all():
-        raise InvalidInputError("None of the scenes has a labelled bag. Label some segments of each class.")
+        raise InvalidInputError(
+            "None of the scenes has a labelled bag. Label some segments of each class.", code="bags-missing"
+        )
     return training
 
 
@@ -289,7 +294,8 @@ def check_training(
     if polarity == "learn" and objective.measure == "capacity":
         raise InvalidInputError(
             f"polarity='learn' inverts sources around 0, but objective {objective.name!r} is for sources in [0, 1]. "
-            "Use polarity='given'."
+            "Use polarity='given'.",
+            code="polarity-objective",
         )
     check_solver(solver, objective, offers)
 

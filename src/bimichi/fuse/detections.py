@@ -18,7 +18,7 @@ from bimichi._files import atomic_write
 from bimichi._types import Flags, Floats, Ints
 from bimichi.decision import Decision
 from bimichi.errors import InvalidInputError
-from bimichi.scenes.labels import Placement
+from bimichi.scenes.grid import Placement
 from bimichi.scenes.shapes import Polygon, outline, runs_of
 
 
@@ -52,7 +52,7 @@ class Detections:
 
     @property
     def mask(self) -> Flags:
-        """Which pixels belong to a target, shape (height, width)."""
+        """The pixels that belong to a target, shape (height, width)."""
         return np.asarray(self.regions > 0)
 
     @cached_property
@@ -62,11 +62,11 @@ class Detections:
         Parts that meet only at corners are polygons of their own. The first ring of a polygon is its outer one, the
         others are holes; each is closed.
         """
-        found = []
+        outlines = []
         for k, box in enumerate(self.boxes.astype(int).tolist()):
             x, y, width, height = box
-            found.append(outline(self.regions[y : y + height, x : x + width] == k + 1, x, y))
-        return found
+            outlines.append(outline(self.regions[y : y + height, x : x + width] == k + 1, x, y))
+        return outlines
 
 
 def detect(
@@ -102,10 +102,14 @@ def detect(
     from scipy import ndimage  # not at the top: names of the package are known without SciPy
 
     used = decision_of(decision, threshold, min_size, smooth)
-    given = np.asarray(fused)
-    array = given if given.dtype.kind == "f" else given.astype(np.float64)
+    values = np.asarray(fused)
+    array = values if values.dtype.kind == "f" else values.astype(np.float64)
     if array.ndim != 2:
-        raise InvalidInputError(f"fused must be a map of shape (height, width), got shape {array.shape}.")
+        raise InvalidInputError(
+            f"fused must be a map of shape (height, width), got shape {array.shape}.",
+            code="map-shape",
+            argument="fused",
+        )
     array = used.smoothed(array)
     regions, n = ndimage.label(used.find(array), structure=np.ones((3, 3)))
     sizes = np.bincount(regions.ravel(), minlength=n + 1)[1:]
@@ -121,21 +125,24 @@ def detect(
 
 
 def decision_of(
-    given: Any = None,
+    model: Any = None,
     threshold: float | None = None,
     min_size: int | None = None,
     smooth: tuple[float, float] | None = None,
 ) -> Decision:
     """Return the decision of a rule or model, or as given, with some of its parts replaced."""
-    found = getattr(getattr(given, "rule_", given), "decision", given)
-    found = Decision() if found is None else found
-    if not isinstance(found, Decision):
+    decision = getattr(getattr(model, "rule_", model), "decision", model)
+    decision = Decision() if decision is None else decision
+    if not isinstance(decision, Decision):
         raise InvalidInputError(
-            f"decision must be a Decision, or a rule or model with one, got {type(given).__name__}."
+            f"decision must be a Decision, or a rule or model with one, got {type(model).__name__}.",
+            code="decision-kind",
+            argument="decision",
+            value=model,
         )
     changed: dict[str, Any] = {"threshold": threshold, "min_size": min_size, "smooth": smooth}
     changed["chosen"] = None if threshold is None else "given"
-    return replace(found, **{name: value for name, value in changed.items() if value is not None})
+    return replace(decision, **{name: value for name, value in changed.items() if value is not None})
 
 
 SUFFIXES = (".geojson", ".csv", ".json")
@@ -144,7 +151,7 @@ DIGITS = 8  # of degrees: about a millimetre
 
 
 class Georeference(NamedTuple):
-    """Where an image lies: x' = a x + b y + c, y' = d x + e y + f for six numbers, in the reference system `crs`."""
+    """The place of an image: x' = a x + b y + c, y' = d x + e y + f for six numbers, in the reference system `crs`."""
 
     transform: tuple[float, ...]
     crs: Any
@@ -152,7 +159,7 @@ class Georeference(NamedTuple):
 
 def write_detections(
     path: str | PathLike[str],
-    found: Detections | Mapping[str, Detections],
+    detections: Detections | Mapping[str, Detections],
     georeferences: Georeference | Mapping[str, Georeference] | None = None,
     label: str = "target",
 ) -> None:
@@ -164,20 +171,24 @@ def write_detections(
         ``.csv``: one line per target with image, x, y, w, h, label, score and size, in pixels, for `read_boxes`.
         ``.json``: COCO, boxes and outlines in pixels. ``.geojson``: outlines in longitude and latitude (RFC 7946), for
         georeferenced maps.
-    found : Detections, or mapping of str to Detections
+    detections : Detections, or mapping of str to Detections
         Those of one image, or of several by name.
     georeferences : Georeference, or mapping of str to Georeference, optional
         Where the images lie, for ``.geojson``.
     label : str, default="target"
         The class of the targets.
     """
-    by_image: Mapping[str, Detections] = {"": found} if isinstance(found, Detections) else found
+    by_image: Mapping[str, Detections] = {"": detections} if isinstance(detections, Detections) else detections
     places: Mapping[str, Georeference] = (
         {"": georeferences} if isinstance(georeferences, Georeference) else georeferences or {}
     )
     kind = Path(path).suffix.lower()
     if kind not in SUFFIXES:
-        raise InvalidInputError(f"A file of detections must end in {', '.join(SUFFIXES)}, got {path!s}.")
+        raise InvalidInputError(
+            f"A file of detections must end in {', '.join(SUFFIXES)}, got {path!s}.",
+            code="detections-suffix",
+            value=path,
+        )
     if kind == ".csv":
         text = _csv(by_image, label)
     else:
@@ -186,48 +197,55 @@ def write_detections(
     atomic_write(path, lambda file: file.write(text.encode()))
 
 
-def _csv(found: Mapping[str, Detections], label: str) -> str:
+def _csv(detections: Mapping[str, Detections], label: str) -> str:
     file = io.StringIO()
     lines = csv.writer(file, lineterminator="\n")
-    named = [*found] != [""]
+    named = [*detections] != [""]
     lines.writerow([*(["image"] if named else []), "x", "y", "w", "h", "label", "score", "size"])
-    for image, some in found.items():
-        for box, score, size in zip(some.boxes.tolist(), some.scores.tolist(), some.sizes.tolist(), strict=True):
+    for image, targets in detections.items():
+        for box, score, size in zip(
+            targets.boxes.tolist(), targets.scores.tolist(), targets.sizes.tolist(), strict=True
+        ):
             lines.writerow([*([image] if named else []), *(f"{end:g}" for end in box), label, repr(score), size])
     return file.getvalue()
 
 
-def _coco(found: Mapping[str, Detections], label: str) -> dict[str, Any]:
+def _coco(detections: Mapping[str, Detections], label: str) -> dict[str, Any]:
     images: list[dict[str, Any]] = []
     objects: list[dict[str, Any]] = []
-    for number, (image, some) in enumerate(found.items(), 1):
-        height, width = some.regions.shape
+    for number, (image, targets) in enumerate(detections.items(), 1):
+        height, width = targets.regions.shape
         images.append({"id": number, "file_name": image, "width": width, "height": height})
-        for k, polygons in enumerate(some.polygons):
+        for k, polygons in enumerate(targets.polygons):
             holes = any(len(polygon) > 1 for polygon in polygons)
             outlines: Any = [polygon[0][:-1].ravel().tolist() for polygon in polygons]
-            one: dict[str, Any] = {"id": len(objects) + 1, "image_id": number, "category_id": 1, "iscrowd": 0}
-            one |= {"bbox": some.boxes[k].tolist(), "area": int(some.sizes[k]), "score": float(some.scores[k])}
+            annotation: dict[str, Any] = {"id": len(objects) + 1, "image_id": number, "category_id": 1, "iscrowd": 0}
+            annotation |= {
+                "bbox": targets.boxes[k].tolist(),
+                "area": int(targets.sizes[k]),
+                "score": float(targets.scores[k]),
+            }
             if holes:  # which polygons of COCO cannot have, but lengths of runs, column by column
-                counts = runs_of(some.regions == k + 1).counts.tolist()
-                outlines = {"size": list(some.regions.shape), "counts": counts}
-            objects.append(one | {"segmentation": outlines})
+                counts = runs_of(targets.regions == k + 1).counts.tolist()
+                outlines = {"size": list(targets.regions.shape), "counts": counts}
+            objects.append(annotation | {"segmentation": outlines})
     return {"images": images, "annotations": objects, "categories": [{"id": 1, "name": label}]}
 
 
-def _geojson(found: Mapping[str, Detections], places: Mapping[str, Georeference], label: str) -> dict[str, Any]:
+def _geojson(detections: Mapping[str, Detections], places: Mapping[str, Georeference], label: str) -> dict[str, Any]:
     features = []
-    for image, some in found.items():
+    for image, targets in detections.items():
         place = places.get(image)
         if place is None or place.crs is None:
             raise InvalidInputError(
                 f"{repr(image) if image else 'The map'} is not georeferenced, so that its targets have no longitude "
-                "and latitude. Write .csv or .json, which are in pixels."
+                "and latitude. Write .csv or .json, which are in pixels.",
+                code="detections-not-georeferenced",
             )
-        on_map = Placement((some.regions.shape[0], some.regions.shape[1]), place.transform)
-        for k, polygons in enumerate(some.polygons):
+        on_map = Placement((targets.regions.shape[0], targets.regions.shape[1]), place.transform)
+        for k, polygons in enumerate(targets.polygons):
             rings = [[on_map.to_map(ring) for ring in polygon] for polygon in polygons]
-            about = {"label": label, "score": float(some.scores[k]), "size": int(some.sizes[k])}
+            about = {"label": label, "score": float(targets.scores[k]), "size": int(targets.sizes[k])}
             about |= {"image": image} if image else {}
             features.append({"type": "Feature", "properties": about, "geometry": _geometry(rings, place.crs)})
     return {"type": "FeatureCollection", "features": features}
@@ -238,13 +256,13 @@ def _geometry(polygons: list[Polygon], crs: Any) -> dict[str, Any]:
     coordinates = [[ring.tolist() for ring in polygon] for polygon in polygons]
     geometry = {"type": "MultiPolygon", "coordinates": coordinates}
     moved = import_optional("rasterio.warp").transform_geom(crs, LONGITUDE_LATITUDE, geometry)["coordinates"]
-    turned = [[_turned(ring, outer=k == 0) for k, ring in enumerate(polygon)] for polygon in moved]
+    turned = [[_directed(ring, outer=k == 0) for k, ring in enumerate(polygon)] for polygon in moved]
     if len(turned) == 1:
         return {"type": "Polygon", "coordinates": turned[0]}
     return {"type": "MultiPolygon", "coordinates": turned}
 
 
-def _turned(ring: Any, outer: bool) -> list[list[float]]:
+def _directed(ring: Any, outer: bool) -> list[list[float]]:
     """Return a ring whose direction is that of GeoJSON: counterclockwise if it is the outer one."""
     corners = np.asarray(ring, dtype=np.float64)
     x, y = (corners - corners[0]).T

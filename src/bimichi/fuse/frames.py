@@ -1,24 +1,27 @@
-"""Thousands of frames on all cores, with one progress bar, and failures reported at the end."""
+"""Thousands of frames or scenes on all cores, with one progress bar, and failures reported at the end."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from contextlib import closing
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 from bimichi._progress import progress_bar
-from bimichi.errors import InvalidInputError
-from bimichi.fuse.rasters import Sources, fuse_raster
+from bimichi.errors import InvalidInputError, with_code
+from bimichi.fuse.images import FusedScene, fuse_scene, match_scene, unknown_share
+from bimichi.fuse.rasters import Sources, fuse_raster, fuse_windows
 from bimichi.integral.labelled import fuser_of
-from bimichi.integral.planes import check_n_jobs
+from bimichi.integral.planes import check_n_jobs, in_threads
+from bimichi.io.dataset import SceneCollection
 from bimichi.io.raster import gdal_settings
+from bimichi.rule import FusionRule
 
 
 @dataclass(frozen=True)
 class FrameResults:
-    """Which frames were fused, skipped, or failed.
+    """The frames that were fused, skipped, or failed.
 
     Attributes
     ----------
@@ -81,35 +84,79 @@ def fuse_frames(
     A frame in progress takes at most about 130 MB, whatever its size.
     """
     fuser_of(model)
-    named = _named(frames)
+    named = _frames_by_name(frames)
     folder = Path(output_folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InvalidInputError(f"output_folder cannot be {folder}: {error.strerror or error}.") from error
+        raise InvalidInputError(
+            f"output_folder cannot be {folder}: {error.strerror or error}.",
+            code="output-folder-unusable",
+            argument="output_folder",
+        ) from error
     outputs = {name: [folder / f"{name}.tif"] for name in named}
 
     def fuse(name: str) -> None:
         fuse_raster(model, named[name], *outputs[name], names=names, align=align, compress=compress, n_jobs=1)
 
     with gdal_settings():
-        return fuse_each(fuse, outputs, resume=resume, n_jobs=n_jobs, verbose=verbose)
+        return _fuse_each(fuse, outputs, resume, n_jobs, verbose)
 
 
-def fuse_each(
-    fuse: Callable[[str], object],
+def fuse_scenes(
+    rule: FusionRule,
+    scenes: SceneCollection,
     outputs: Mapping[str, Sequence[Path]],
     *,
+    overviews: bool = False,
+    prior_shift: bool = False,
     resume: bool = False,
     n_jobs: int | None = None,
     verbose: int = 0,
+) -> tuple[dict[str, FusedScene], dict[str, str]]:
+    """Fuse the scenes of a collection, each to its files in `outputs`: the map, and a PNG beside it if there are two.
+
+    Returns what was written and why the others failed, both by scene. The errors of a lone scene are raised. `resume`,
+    `n_jobs` and `verbose` are as in `fuse_frames`, `prior_shift` as in `fuse_scene`.
+    """
+    fused: dict[str, FusedScene] = {}
+    threads = 1 if scenes.many else n_jobs
+
+    def fuse(name: str) -> None:
+        scene, path, png = scenes.open(name), outputs[name][0], len(outputs[name]) > 1
+        if not scene.placed or path.suffix.lower() == ".png":
+            fused[name] = fuse_scene(rule, scene, path, png, threads, prior_shift)
+            return
+        if png:
+            raise InvalidInputError(
+                f"Scene {name!r} is georeferenced and fused to a GeoTIFF only; leave out --png.", code="geotiff-only"
+            )
+        if prior_shift:
+            raise unknown_share(name)
+        matched, recipes = match_scene(rule, scene)
+        fuse_windows(replace(rule, recipes=tuple(recipes)), matched, path, overviews=overviews, n_jobs=threads)
+        fused[name] = FusedScene([path], matched.shape[0] * matched.shape[1])
+
+    if scenes.many:
+        return fused, _fuse_each(fuse, outputs, resume, n_jobs, verbose).failed
+    for name, paths in outputs.items():
+        if not (resume and all(path.exists() for path in paths)):
+            fuse(name)
+    return fused, {}
+
+
+def _fuse_each(
+    fuse: Callable[[str], None],
+    outputs: Mapping[str, Sequence[Path]],
+    resume: bool,
+    n_jobs: int | None,
+    verbose: int,
 ) -> FrameResults:
     """Call ``fuse(name)`` for each of many frames, several at a time; one that fails does not stop the others.
 
-    It writes the files of the frame, ``outputs[name]``, each whole or not at all, on one thread. `resume`, `n_jobs` and
-    `verbose` are as in `fuse_frames`. Raises `ImportError` if a package is missing, as no frame can do without it.
+    It writes the files of the frame, ``outputs[name]``, each whole or not at all, on one thread. Raises `ImportError`
+    if a package is missing, as no frame can do without it.
     """
-    jobs = check_n_jobs(n_jobs)
     skipped = [name for name, paths in outputs.items() if resume and all(path.exists() for path in paths)]
     left = [name for name in outputs if name not in set(skipped)]
     failed: dict[str, str] = {}
@@ -120,15 +167,14 @@ def fuse_each(
         except ImportError:
             raise
         except Exception as error:  # whatever it is, the other frames can still be fused
-            failed[name] = str(error) or type(error).__name__
+            failed[name] = with_code(error) or type(error).__name__
 
-    with progress_bar("fusing frames", len(left), verbose) as advance:
-        pool = ThreadPoolExecutor(jobs)
-        try:
-            for _ in pool.map(attempt, left):
-                advance(1, None)
-        finally:
-            pool.shutdown(cancel_futures=True)
+    with (
+        progress_bar("fusing frames", len(left), verbose) as advance,
+        closing(in_threads(attempt, left, check_n_jobs(n_jobs))) as attempts,
+    ):
+        for _ in attempts:
+            advance(1, None)
     return FrameResults(
         done=[path for name in left if name not in failed for path in outputs[name]],
         skipped=[path for name in skipped for path in outputs[name]],
@@ -136,21 +182,30 @@ def fuse_each(
     )
 
 
-def _named(frames: Mapping[str, Sources] | Sequence[Sources]) -> Mapping[str, Sources]:
+def _frames_by_name(frames: Mapping[str, Sources] | Sequence[Sources]) -> Mapping[str, Sources]:
     if isinstance(frames, str | PathLike):
-        raise InvalidInputError(f"frames must be several sets of files, got the single path {frames!s}.")
+        raise InvalidInputError(
+            f"frames must be several sets of files, got the single path {frames!s}.",
+            code="frames-single",
+            argument="frames",
+        )
     if not frames:
-        raise InvalidInputError("frames is empty; give at least one.")
+        raise InvalidInputError("frames is empty; give at least one.", code="frames-empty", argument="frames")
     if not isinstance(frames, Mapping):
         firsts = [frame if isinstance(frame, str | PathLike) else next(iter(frame), "") for frame in frames]
         stems = [Path(first).stem for first in firsts]
         name, times = Counter(stems).most_common(1)[0]
         if times > 1:
             raise InvalidInputError(
-                f"{times} frames would be named {name!r} by their first file; give a mapping of names to files."
+                f"{times} frames would be named {name!r} by their first file; give a mapping of names to files.",
+                code="frames-names",
             )
         frames = dict(zip(stems, frames, strict=True))
     for name in frames:
         if not isinstance(name, str) or Path(name).name != name or "\0" in name:
-            raise InvalidInputError(f"The name of a frame must be that of a file, without folder, got {name!r}.")
+            raise InvalidInputError(
+                f"The name of a frame must be that of a file, without folder, got {name!r}.",
+                code="frame-name",
+                value=name,
+            )
     return frames

@@ -48,14 +48,12 @@ def fuse_scene(
 
     With `prior_shift`, the share of targets is estimated on the scene itself; see `FusionRule.shifted`.
     """
-    scene, recipes = match_scene(rule, scene)
-    images, watch = scene.read(), InputWatch(rule, scene)
-    strips = (shifted_strips if prior_shift else fused_strips)(rule, images, recipes, n_jobs, scene.dtypes, watch)
+    matched, recipes, images = _read(rule, scene)
+    strips = (shifted_strips if prior_shift else fused_strips)(rule, images, recipes, n_jobs, matched.dtypes)
     if rule.decision is not None and rule.decision.smooth is not None:
         strips = iter([rule.decision.smoothed(np.concatenate(list(strips)))])
-    files, missing = _write_strips(output, strips, scene.shape, png)
-    watch.warn()
-    return FusedScene(files, scene.shape[0] * scene.shape[1], missing)
+    files, missing = _write_strips(output, strips, matched.shape, png)
+    return FusedScene(files, matched.shape[0] * matched.shape[1], missing)
 
 
 def shifted_strips(rule: FusionRule, *arguments: Any) -> Iterator[Plane]:
@@ -63,9 +61,9 @@ def shifted_strips(rule: FusionRule, *arguments: Any) -> Iterator[Plane]:
 
     Its integrals are held in memory.
     """
-    known = _known_link(rule)
+    trained = _link_of(rule)
     strips = list(fused_strips(replace(rule, link=None), *arguments))
-    link = known.adapted(np.concatenate([strip.ravel() for strip in strips]))
+    link = trained.adapted(np.concatenate([strip.ravel() for strip in strips]))
     for strip in strips:
         yield link.probability(strip).astype(np.float32, copy=False)
 
@@ -75,21 +73,33 @@ def shifted_by_batch(rule: FusionRule, scenes: Iterable[OpenScene], n_jobs: int 
 
     At most `BATCH_SHARE` pixels of a scene count, evenly spaced. Scenes are read one at a time.
     """
-    known, plain = _known_link(rule), replace(rule, link=None)
-    found = []
+    trained, plain = _link_of(rule), replace(rule, link=None)
+    samples = []
     for scene in scenes:
+        if scene.placed:
+            raise unknown_share(scene.name)
         matched, recipes = match_scene(rule, scene)
         strips = fused_strips(plain, matched.read(), recipes, n_jobs, matched.dtypes)
         values = np.concatenate([strip.ravel() for strip in strips])
-        found.append(values[:: -(-len(values) // BATCH_SHARE)])
-    return replace(rule, link=known.adapted(np.concatenate(found)))
+        samples.append(values[:: -(-len(values) // BATCH_SHARE)])
+    return replace(rule, link=trained.adapted(np.concatenate(samples)))
 
 
-def _known_link(rule: FusionRule) -> Link:
+def unknown_share(name: str) -> InvalidInputError:
+    """Return the error for a raster whose share of targets would have to be estimated."""
+    return InvalidInputError(
+        f"Scene {name!r} is georeferenced and fused in windows, so that its share of targets is not known "
+        "beforehand; give it with --base-rate, or estimate it in Python on some pixels: FusionRule.shifted.",
+        code="base-rate-windows",
+    )
+
+
+def _link_of(rule: FusionRule) -> Link:
     if rule.link is None:
         raise InvalidInputError(
             "Only the share of targets behind probabilities can be shifted, and this model gives none. Train it with "
-            "objective='logistic', or leave out prior_shift (--prior-shift, --prior-shift-batch)."
+            "objective='logistic', or leave out prior_shift (--prior-shift, --prior-shift-batch).",
+            code="shift-without-link",
         )
     return rule.link
 
@@ -100,10 +110,11 @@ def match_scene(rule: FusionRule, scene: OpenScene) -> tuple[OpenScene, list[str
     Recipes are those of the rule, or follow from the types of the images if it has none. Sources that were computed
     from bands in training are computed here, too, unless the scene has them already.
     """
-    formulas = [one.expression for one in rule.inputs or () if one.expression is not None]
-    if len(formulas) == rule.n_sources and not any(source.computed for source in scene.sources):
+    expected = rule.source_names
+    formulas = [record.expression for record in rule.inputs or () if record.expression is not None]
+    if len(formulas) == len(expected) and not any(source.computed for source in scene.sources):
         scene = scene.computed([parse_expression(text) for text in formulas])
-    called, expected = scene.source_names, rule.source_names
+    called = scene.source_names
     quote = " Quote patterns, or the shell replaces each by all its files." if len(called) > len(expected) else ""
     remedy = f"If they are the same, name them with names (--names), in the order given.{quote}"
     if set(called) < set(expected):
@@ -120,7 +131,7 @@ def match_scene(rule: FusionRule, scene: OpenScene) -> tuple[OpenScene, list[str
 
 
 def make_sources(rule: FusionRule, scene: OpenScene) -> list[Image]:
-    """Make the sources of a scene as a rule takes them.
+    """Return the sources of a scene as a rule takes them.
 
     Parameters
     ----------
@@ -139,11 +150,17 @@ def make_sources(rule: FusionRule, scene: OpenScene) -> list[Image]:
     UserWarning
         If images are unlike those of training.
     """
+    matched, recipes, images = _read(rule, scene)
+    return [make_plane(*arguments) for arguments in zip(images, recipes, matched.dtypes, strict=True)]
+
+
+def _read(rule: FusionRule, scene: OpenScene) -> tuple[OpenScene, list[str], list[Image]]:
+    """Return a matched scene, its recipes and its images; warn if these are unlike those of training."""
     matched, recipes = match_scene(rule, scene)
     images, watch = matched.read(), InputWatch(rule, matched)
     watch.see(images)
     watch.warn()
-    return [make_plane(*one) for one in zip(images, recipes, matched.dtypes, strict=True)]
+    return matched, recipes, images
 
 
 def fused_strips(
@@ -152,11 +169,10 @@ def fused_strips(
     recipes: Sequence[str],
     n_jobs: int | None = None,
     dtypes: Sequence[np.dtype[Any]] | None = None,
-    watch: InputWatch | None = None,
 ) -> Iterator[Plane]:
     """Yield the fused map in strips of rows, from the top; only a few of them are in memory at a time.
 
-    `dtypes` are the types in which the images are stored, by default their own; `watch` sees all images.
+    `dtypes` are the types in which the images are stored, by default their own.
     """
     kinds = [image.dtype for image in images] if dtypes is None else list(dtypes)
     pointwise = [find_recipe(recipe).pointwise for recipe in recipes]
@@ -169,8 +185,6 @@ def fused_strips(
 
     def strip(start: int) -> Plane:
         part = slice(start, start + rows)
-        if watch is not None:
-            watch.see([image[part] for image in images])
         planes = [make_plane(image[part], recipe, kind) for image, recipe, kind in zip(whole, rest, kinds, strict=True)]
         try:
             fused: Plane = rule.fuse(planes, n_jobs=1).astype(np.float32, copy=False)
@@ -204,9 +218,9 @@ def _write_strips(path: Path, strips: Iterator[Plane], shape: tuple[int, int], p
     if path == picture:
         deque(watched(), maxlen=0)
     else:
-        made = watched()
-        first = next(made)
-        content = (np.ascontiguousarray(strip).tobytes() for strip in chain([first], made))
+        seen = watched()
+        first = next(seen)
+        content = (np.ascontiguousarray(strip).tobytes() for strip in chain([first], seen))
         how = {"shape": shape, "dtype": np.float32, "rowsperstrip": len(first), "photometric": "minisblack"}
         atomic_write(path, lambda file: import_optional("tifffile").imwrite(file, content, metadata=None, **how))
     if picture:

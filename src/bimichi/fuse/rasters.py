@@ -53,15 +53,31 @@ class GeoTiff:
 
     def __post_init__(self) -> None:
         if not is_integer(self.block) or self.block < 16 or self.block % 16:
-            raise InvalidInputError(f"block must be a positive multiple of 16, got {self.block!r}.")
+            raise InvalidInputError(
+                f"block must be a positive multiple of 16, got {self.block!r}.",
+                code="block-size",
+                argument="block",
+                value=self.block,
+            )
         check_choice(self.compress, "compress", COMPRESSIONS)
         if self.path.suffix.lower() not in (".tif", ".tiff"):
-            raise InvalidInputError(f"output must end in .tif or .tiff, got {self.path}.")
+            raise InvalidInputError(
+                f"output must end in .tif or .tiff, got {self.path}.",
+                code="output-suffix",
+                argument="output",
+                value=self.path,
+            )
         if not self.path.parent.is_dir():
-            raise InvalidInputError(f"There is no folder {self.path.parent} to write {self.path.name} to; create it.")
+            raise InvalidInputError(
+                f"There is no folder {self.path.parent} to write {self.path.name} to; create it.", code="folder-missing"
+            )
         for file in self.scene.files:
             if self.path.exists() and file.exists() and self.path.samefile(file):
-                raise InvalidInputError(f"output is one of the sources, {self.path}; choose another name.")
+                raise InvalidInputError(
+                    f"output is one of the sources, {self.path}; choose another name.",
+                    code="output-is-input",
+                    argument="output",
+                )
 
     @cached_property
     def nodata(self) -> float:
@@ -86,12 +102,12 @@ class GeoTiff:
             except import_optional("rasterio.errors").RasterioError as error:
                 full = shutil.disk_usage(self.path.parent).free < FULL
                 reason = f"No space left on device ({reason_of(error)})." if full else f"{reason_of(error)}."
-                raise BimichiError(f"Cannot write {self.path}: {reason}") from error
+                raise BimichiError(f"Cannot write {self.path}: {reason}", code="output-unwritable") from error
 
     def _profile(self) -> dict[str, Any]:
         profile = {"driver": "GTiff", "count": 1, "dtype": self.scene.dtype.name, "nodata": self.nodata}
         profile |= {"tiled": True, "blockxsize": self.block, "blockysize": self.block, "BIGTIFF": "IF_SAFER"}
-        profile |= {what: value for what, value in self.scene.grid._asdict().items() if value is not None}
+        profile |= {name: value for name, value in self.scene.grid._asdict().items() if value is not None}
         if self.compress is not None:
             # Predictor 3 sorts the bytes of floats by significance, so that they compress well.
             profile |= {"compress": self.compress, "predictor": 3, "NUM_THREADS": str(self.n_jobs)}
@@ -131,8 +147,8 @@ def _check_tiles(dataset: Any, shown: Any, level: int | None, size: int) -> None
     height, width = shown.block_shapes[0]
     for y, x in product(range(-(-shown.height // height)), range(-(-shown.width // width))):
         start, length = (
-            int(dataset.get_tag_item(f"BLOCK_{what}_{x}_{y}", "TIFF", bidx=1, ovr=level) or 0)
-            for what in ("OFFSET", "SIZE")
+            int(dataset.get_tag_item(f"BLOCK_{field}_{x}_{y}", "TIFF", bidx=1, ovr=level) or 0)
+            for field in ("OFFSET", "SIZE")
         )
         if not 0 < length <= size - start:
             raise import_optional("rasterio.errors").RasterioIOError(f"tile ({x}, {y}) was not written")
@@ -147,7 +163,7 @@ SLICE = 1 << 20  # pixels fused at a time, so that intermediate results of a mod
 
 
 class Plan(NamedTuple):
-    """What to read and how to fuse it; the sources of the scene are in the order of those of the model."""
+    """The scene to read, its sources in the order of the model, and how to fuse it."""
 
     scene: OpenScene
     fuser: Fuser
@@ -230,7 +246,7 @@ def open_stack(sources: Sources, align: bool = False, colours: bool = False) -> 
     """Open files whose bands are the sources of one scene, TIFFs in windows; `colours` as in `OpenScene`."""
     paths = [Path(path) for path in ([sources] if isinstance(sources, str | PathLike) else sources)]
     if not paths:
-        raise InvalidInputError("sources is empty; name at least one file.")
+        raise InvalidInputError("sources is empty; name at least one file.", code="sources-empty", argument="sources")
     labels = distinct_names([path.stem for path in paths])
     layers = [raster_layer(path) if path.suffix.lower() in TIFFS else open_layer(path) for path in paths]
     return OpenScene(labels[0], layers, labels, align, colours)
@@ -250,15 +266,16 @@ def fuse_windows(
     jobs = check_n_jobs(n_jobs)
     fuser = fuser_of(model, n_jobs=1)
     with scene.settings():
-        scene, recipes, watch = _matched(model, scene, fuser)
+        scene, recipes, watch = _match_scene(model, scene, fuser)
         reached = getattr(model, "output_range", (-1.0, 1.0))
         target = GeoTiff(Path(output), scene, reached, block, compress, overviews, jobs)
         decision = getattr(getattr(model, "rule_", model), "decision", None)
-        plan = Plan(scene, fuser, recipes, _whole(scene, recipes), *_windows(scene, target, jobs), watch, decision)
+        whole, windows = _whole_images(scene, recipes), _windows(scene, target, jobs)
+        plan = Plan(scene, fuser, recipes, whole, *windows, watch, decision)
         with (
             target.writing() as write,
             progress_bar("fusing", len(plan.windows), verbose) as advance,
-            closing(_fused(plan, jobs)) as results,
+            closing(_fused_windows(plan, jobs)) as results,
         ):
             for window, fused in results:
                 write(fused, window)
@@ -268,7 +285,7 @@ def fuse_windows(
     return target.path
 
 
-def _matched(model: Any, scene: OpenScene, fuser: Fuser) -> tuple[OpenScene, list[str], InputWatch | None]:
+def _match_scene(model: Any, scene: OpenScene, fuser: Fuser) -> tuple[OpenScene, list[str], InputWatch | None]:
     """Return the scene with its sources in the order of the model, their recipes, and what watches their values."""
     rule = getattr(model, "rule_", model)
     if isinstance(rule, FusionRule) and rule.recipes is not None and fuser.names is not None:
@@ -285,14 +302,14 @@ def _matched(model: Any, scene: OpenScene, fuser: Fuser) -> tuple[OpenScene, lis
     return scene, list(rule.recipes or ()), InputWatch(rule, scene)
 
 
-def _whole(scene: OpenScene, recipes: Sequence[str]) -> dict[int, Image]:
+def _whole_images(scene: OpenScene, recipes: Sequence[str]) -> dict[int, Image]:
     """Return the sources whose recipes need the whole image."""
-    found = {}
+    whole = {}
     for k, recipe in enumerate(recipes):
         if not find_recipe(recipe).pointwise:
-            found[k] = make_plane(scene.ordered([k]).read()[0], recipe, scene.dtypes[k])
-            check_size(sum(plane.size for plane in found.values()), f"Sources made by {recipe} of whole images")
-    return found
+            whole[k] = make_plane(scene.ordered([k]).read()[0], recipe, scene.dtypes[k])
+            check_size(sum(plane.size for plane in whole.values()), f"Sources made by {recipe} of whole images")
+    return whole
 
 
 def _windows(scene: OpenScene, target: GeoTiff, jobs: int) -> tuple[list[Window], int]:
@@ -313,7 +330,7 @@ def _windows(scene: OpenScene, target: GeoTiff, jobs: int) -> tuple[list[Window]
     return windows, int(np.clip(MEMORY // (columns * rows * tile), 2, jobs + 1))
 
 
-def _fused(plan: Plan, jobs: int) -> Generator[tuple[Window, NDArray[Any]], None, None]:
+def _fused_windows(plan: Plan, jobs: int) -> Generator[tuple[Window, NDArray[Any]], None, None]:
     """Yield windows and their fused values, in order."""
     workers = min(jobs, plan.under_way, len(plan.windows))
     with ExitStack() as held:
@@ -331,20 +348,20 @@ def _fuse_window(plan: Plan, window: Window, readers: "SimpleQueue[ReadSources]"
     read = readers.get()
     try:
         if plan.decision is None or plan.decision.smooth is None:
-            return _fuse_planes(plan, _images(plan, window, read))
+            return _fuse_planes(plan, _read_images(plan, window, read))
         down, across = plan.decision.margin
         x, y = max(0, window.column - across), max(0, window.row - down)
         right = min(plan.scene.grid.width, window.column + window.width + across)
         bottom = min(plan.scene.grid.height, window.row + window.height + down)
         wider = Window(y, x, bottom - y, right - x)
-        fused = plan.decision.smoothed(_fuse_planes(plan, _images(plan, wider, read)))
+        fused = plan.decision.smoothed(_fuse_planes(plan, _read_images(plan, wider, read)))
         top, left = window.row - y, window.column - x
         return np.ascontiguousarray(fused[top : top + window.height, left : left + window.width])
     finally:
         readers.put(read)
 
 
-def _images(plan: Plan, window: Window, read: ReadSources) -> list[Image]:
+def _read_images(plan: Plan, window: Window, read: ReadSources) -> list[Image]:
     images = read(window)
     if plan.watch is not None:
         plan.watch.see(images)
@@ -362,14 +379,19 @@ def _fuse_planes(plan: Plan, images: list[Image]) -> NDArray[Any]:
             part = slice(start, start + step)
             planes = [image[part] for image in images]
             if recipes:
-                planes = [make_plane(*one) for one in zip(planes, recipes, plan.scene.dtypes, strict=True)]
+                planes = [make_plane(*arguments) for arguments in zip(planes, recipes, plan.scene.dtypes, strict=True)]
             fused[part] = plan.fuser.fuse(planes)
     except InvalidInputError as error:
-        raise InvalidInputError(f"{error} Of the sources, {_located(plan.scene)}.") from error
+        raise InvalidInputError(
+            f"{error} Of the sources, {_places_of(plan.scene)}.",
+            code=error.code,
+            argument=error.argument,
+            value=error.value,
+        ) from error
     return fused
 
 
-def _located(scene: OpenScene) -> str:
+def _places_of(scene: OpenScene) -> str:
     """Return where each source is, for errors."""
     places = [(scene.layers[source.bands[0][0]], source.bands[0][1]) for source in scene.sources]
     return ", ".join(f"index {k} is band {at.bands[j].number} of {at.label}" for k, (at, j) in enumerate(places))

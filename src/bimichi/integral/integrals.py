@@ -62,12 +62,17 @@ def integrate(
 def check_arguments(g: Any, nan: str) -> None:
     """Check the measure and what is to be done about NaN."""
     if not isinstance(g, Measure):
-        raise InvalidInputError(f"g must be a BiCapacity, a Capacity or an AdditiveBiCapacity, got {type(g).__name__}.")
+        raise InvalidInputError(
+            f"g must be a BiCapacity, a Capacity or an AdditiveBiCapacity, got {type(g).__name__}.",
+            code="measure-kind",
+            argument="g",
+            value=g,
+        )
     check_choice(nan, "nan", ("propagate", "raise"))
 
 
 def _sorting_network(n: int) -> Ints:
-    """Batcher's odd-even merge sort for n keys as pairs (i, j), i < j, to be put in order one after another."""
+    """Return Batcher's odd-even merge sort for n keys: pairs (i, j), i < j, to be put in order one after another."""
     pairs = []
     p = 1
     while p < n:
@@ -141,7 +146,7 @@ def _order(key_i, key_j, step_i, step_j):
 
 
 def _sign_terms(g: Measure) -> Floats:
-    """Coefficients c with C(x) = sum over codes of c[code] * min(|x_k|: digit k > 0) * prod(sign x_k: digit k = 2).
+    """Return c with C(x) = sum over codes of c[code] * min(|x_k|: digit k > 0) * prod(sign x_k: digit k = 2).
 
     Per source, the three values (absent, positive, negative) become (absent, mean rise, half difference):
     the Moebius transform over subsets of the sources, and a Walsh transform over their signs.
@@ -158,7 +163,7 @@ def _sign_terms(g: Measure) -> Floats:
 
 @_fast
 def _fold(plain, signed, s):
-    """Nine terms with one more source of sign s in them."""
+    """Return nine terms with one more source of sign s in them."""
     return (
         plain[0] + signed[0] * s,
         plain[1] + signed[1] * s,
@@ -174,7 +179,7 @@ def _fold(plain, signed, s):
 
 @_fast
 def _sum2(c, s, t, x, y, xy):
-    """Terms of two sources with signs s, t; x, y, xy are the minima of |.| that their subsets stand for."""
+    """Add up the terms of two sources with signs s, t; x, y, xy are the minima of |.| of their subsets."""
     both = c[4] + c[5] * s + t * (c[7] + c[8] * s)
     return (c[1] + c[2] * s) * x + (c[3] + c[6] * t) * y + both * xy
 
@@ -197,7 +202,7 @@ def _greater(x, y):
 
 @_fast
 def _within(total, top):
-    """Rounding must not carry the integral beyond the largest |x|. NaN stays."""
+    """Return the integral within the largest |x|, beyond which rounding must not carry it. NaN stays."""
     total = top if total > top else total
     return -top if total < -top else total
 
@@ -205,13 +210,13 @@ def _within(total, top):
 @_fast
 def _two(a, b, terms, out):
     """Integrate two planes into out; the largest |x| is returned, as by the other small kernels."""
-    zero, one = out.dtype.type(0), out.dtype.type(1)
+    zero, unit = out.dtype.type(0), out.dtype.type(1)
     peak = np.zeros(BLOCK, out.dtype)
     for start in range(0, out.size, BLOCK):
         p, q, o = a[start : start + BLOCK], b[start : start + BLOCK], out[start : start + BLOCK]
         for i in range(o.size):
             x, y = abs(p[i]), abs(q[i])
-            s, t = -one if p[i] < zero else one, -one if q[i] < zero else one
+            s, t = -unit if p[i] < zero else unit, -unit if q[i] < zero else unit
             o[i] = _within(_sum2(terms, s, t, x, y, _lesser(x, y)), _greater(x, y))
             peak[i] = _greater(y, _greater(x, peak[i]))
     return largest(peak)
@@ -219,15 +224,15 @@ def _two(a, b, terms, out):
 
 @_fast
 def _three(a, b, c, terms, out):
-    zero, one = out.dtype.type(0), out.dtype.type(1)
+    zero, unit = out.dtype.type(0), out.dtype.type(1)
     peak = np.zeros(BLOCK, out.dtype)
     for start in range(0, out.size, BLOCK):
         stop = start + BLOCK
         p, q, r, o = a[start:stop], b[start:stop], c[start:stop], out[start:stop]
         for i in range(o.size):
             x, y, z = abs(p[i]), abs(q[i]), abs(r[i])
-            s, t = -one if p[i] < zero else one, -one if q[i] < zero else one
-            u = -one if r[i] < zero else one
+            s, t = -unit if p[i] < zero else unit, -unit if q[i] < zero else unit
+            u = -unit if r[i] < zero else unit
             xy, xz, yz = _lesser(x, y), _lesser(x, z), _lesser(y, z)
             total = _sum3(terms, s, t, u, x, y, z, xy, xz, yz, _lesser(xy, z))
             o[i] = _within(total, _greater(_greater(x, y), z))
@@ -237,7 +242,7 @@ def _three(a, b, c, terms, out):
 
 @_fast
 def _four(a, b, c, d, terms, out):
-    zero, one = out.dtype.type(0), out.dtype.type(1)
+    zero, unit = out.dtype.type(0), out.dtype.type(1)
     plain, signed = terms[27:54], terms[54:81]
     peak = np.zeros(BLOCK, out.dtype)
     for start in range(0, out.size, BLOCK):
@@ -245,8 +250,8 @@ def _four(a, b, c, d, terms, out):
         p, q, r, f, o = a[start:stop], b[start:stop], c[start:stop], d[start:stop], out[start:stop]
         for i in range(o.size):
             x, y, z, w = abs(p[i]), abs(q[i]), abs(r[i]), abs(f[i])
-            s, t = -one if p[i] < zero else one, -one if q[i] < zero else one
-            u, v = -one if r[i] < zero else one, -one if f[i] < zero else one
+            s, t = -unit if p[i] < zero else unit, -unit if q[i] < zero else unit
+            u, v = -unit if r[i] < zero else unit, -unit if f[i] < zero else unit
             xy, xz, yz = _lesser(x, y), _lesser(x, z), _lesser(y, z)
             xyz = _lesser(xy, z)
             with_fourth = (
@@ -257,17 +262,7 @@ def _four(a, b, c, d, terms, out):
             xw, yw, zw = _lesser(x, w), _lesser(y, w), _lesser(z, w)
             total = _sum3(terms[:27], s, t, u, x, y, z, xy, xz, yz, xyz) + with_fourth[0] * w
             total += _sum3(
-                with_fourth,
-                s,
-                t,
-                u,
-                xw,
-                yw,
-                zw,
-                _lesser(xy, w),
-                _lesser(xz, w),
-                _lesser(yz, w),
-                _lesser(xyz, w),
+                with_fourth, s, t, u, xw, yw, zw, _lesser(xy, w), _lesser(xz, w), _lesser(yz, w), _lesser(xyz, w)
             )
             o[i] = _within(total, _greater(_greater(x, y), _greater(z, w)))
             peak[i] = _greater(w, _greater(z, _greater(y, _greater(x, peak[i]))))

@@ -14,6 +14,16 @@ from bimichi.errors import InvalidInputError
 from bimichi.integral.integrals import check_arguments, integrate
 from bimichi.measures.base import Measure, check_names
 
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+SOURCE = "source"
+"""The dimension of sources of an array."""
+
+OF_SOURCES = {*FILLS, "scale_factor", "add_offset", "valid_min", "valid_max", "valid_range"}
+"""Attributes that describe how sources are stored, which do not apply to the fused array."""
+
 
 class Fuser(NamedTuple):
     """A function that fuses a list of planes; it can be pickled if the model can, so that workers may run it."""
@@ -37,11 +47,18 @@ def fuser_of(model: Any, n_jobs: int | None = None, method: str = "fuse", **opti
         return Fuser(partial(getattr(rule, method), n_jobs=n_jobs), rule.n_sources, own_names(rule))
     if not hasattr(model, "fuse") or getattr(model, "needs", None) == "image":
         raise InvalidInputError(
-            f"model must be a fitted method that fuses sources, a rule or a measure, got {type(model).__name__}."
+            f"model must be a fitted method that fuses sources, a rule or a measure, got {type(model).__name__}.",
+            code="model-kind",
+            argument="model",
+            value=model,
         )
     n_sources = getattr(model, "n_features_in_", None)
     if n_sources is None:
-        raise InvalidInputError(f"model is not fitted: this {type(model).__name__} has no n_features_in_. Call fit.")
+        raise InvalidInputError(
+            f"model is not fitted: this {type(model).__name__} has no n_features_in_. Call fit.",
+            code="not-fitted",
+            argument="model",
+        )
     names = getattr(model, "source_names", None)
     names = getattr(model, "feature_names_in_", None) if names is None else names
     if n_jobs is not None and hasattr(model, "n_jobs"):
@@ -51,22 +68,26 @@ def fuser_of(model: Any, n_jobs: int | None = None, method: str = "fuse", **opti
 
 
 def match_sources(
-    expected: Sequence[str] | None, n_expected: int, found: Sequence[str] | None, n_found: int, where: str, remedy: str
+    expected: Sequence[str] | None,
+    n_expected: int,
+    names: Sequence[str] | None,
+    n_sources: int,
+    where: str,
+    remedy: str,
 ) -> list[int]:
     """Return the position, among the sources found, of each source that is expected.
 
     If either has no names, sources are taken in order. `where` and `remedy` are for the error if they differ: what
     holds the sources found, and what to do.
     """
-    if expected is None or found is None:
-        fits, positions = n_found == n_expected, list(range(n_found))
+    if expected is None or names is None:
+        fits, positions = n_sources == n_expected, list(range(n_sources))
     else:
-        fits = sorted(found) == sorted(expected)
-        positions = [list(found).index(name) for name in expected] if fits else []
+        fits = sorted(names) == sorted(expected)
+        positions = [list(names).index(name) for name in expected] if fits else []
     if not fits:
-        raise InvalidInputError(
-            f"{where} has {_listed(found, n_found)}, but the model has {_listed(expected, n_expected)}. {remedy}"
-        )
+        own, other = _source_list(names, n_sources), _source_list(expected, n_expected)
+        raise InvalidInputError(f"{where} has {own}, but the model has {other}. {remedy}", code="sources-number")
     return positions
 
 
@@ -76,20 +97,9 @@ def own_names(model: Any) -> tuple[str, ...] | None:
     return None if names == check_names(None, model.n_sources) else names
 
 
-def _listed(names: Sequence[str] | None, n: int) -> str:
+def _source_list(names: Sequence[str] | None, n: int) -> str:
     count = "1 source" if n == 1 else f"{n} sources"
     return count if names is None else f"{count} ({', '.join(names)})"
-
-
-if TYPE_CHECKING:
-    import xarray as xr
-
-
-SOURCE = "source"
-"""The dimension of sources of an array."""
-
-OF_SOURCES = {*FILLS, "scale_factor", "add_offset", "valid_min", "valid_max", "valid_range"}
-"""Attributes that describe how sources are stored, which do not apply to the fused array."""
 
 
 def choquet(
@@ -134,7 +144,9 @@ def choquet(
         return integrate(X, g, nan=nan, check_range=check_range, out=out, n_jobs=n_jobs)
     check_arguments(g, nan)
     if out is not None:
-        raise InvalidInputError("out cannot be given with an array of xarray; leave it out.")
+        raise InvalidInputError(
+            "out cannot be given with an array of xarray; leave it out.", code="out-with-xarray", argument="out"
+        )
     return fuse_array(g, X, nan=nan, check_range=check_range, n_jobs=n_jobs)  # type: ignore[return-value,arg-type]
 
 
@@ -183,7 +195,12 @@ def fuse_array(
     """
     xarray = import_optional("xarray")
     if not isinstance(X, xarray.DataArray | xarray.Dataset):
-        raise InvalidInputError(f"X must be a DataArray or a Dataset of xarray, got {type(X).__name__}.")
+        raise InvalidInputError(
+            f"X must be a DataArray or a Dataset of xarray, got {type(X).__name__}.",
+            code="xarray-kind",
+            argument="X",
+            value=X,
+        )
     planes, names = sources_of(
         X,
         source_dim,
@@ -211,7 +228,7 @@ def fuse_array(
         output_dtypes=[np.float32 if narrow else np.float64],
         keep_attrs="drop_conflicts",
     )
-    return _described(fused.rename("fused"), X, planes)
+    return _with_attributes(fused.rename("fused"), X, planes)
 
 
 def _fuse_block(*planes: NDArray[Any], fuser: Fuser, fills: list[list[float]]) -> NDArray[Any]:
@@ -226,11 +243,15 @@ def sources_of(
         # A variable without dimensions is no source: it holds the CRS, as files of the CF conventions have it.
         variables = {str(name): variable for name, variable in X.data_vars.items() if variable.ndim}
         if not variables:
-            raise InvalidInputError("X is a dataset without variables; it must have one per source.")
+            raise InvalidInputError(
+                "X is a dataset without variables; it must have one per source.", code="sources-empty", argument="X"
+            )
         return list(variables.values()), list(variables)
     if source_dim not in X.dims:
         raise InvalidInputError(
-            f"X has the dimensions {', '.join(map(str, X.dims))}, none of which is {source_dim!r}. {remedy}"
+            f"X has the dimensions {', '.join(map(str, X.dims))}, none of which is {source_dim!r}. {remedy}",
+            code="source-dimension",
+            argument="X",
         )
     names = None
     if source_dim in X.coords:
@@ -246,20 +267,24 @@ def check_alike(planes: Sequence["xr.DataArray"], chunks: bool = True) -> None:
     first = planes[0]
     for plane in planes:
         if plane.dtype.kind not in "biuf":
-            raise InvalidInputError(f"Source {plane.name!r} has type {plane.dtype}; sources must be real numbers.")
+            raise InvalidInputError(
+                f"Source {plane.name!r} has type {plane.dtype}; sources must be real numbers.", code="source-type"
+            )
         if set(plane.dims) != set(first.dims):
             raise InvalidInputError(
                 f"Source {first.name!r} has the dimensions {first.dims}, {plane.name!r} has {plane.dims}; "
-                "they must agree. Broadcast them with xarray.broadcast."
+                "they must agree. Broadcast them with xarray.broadcast.",
+                code="source-dimensions",
             )
         if chunks and dict(plane.chunksizes) != dict(first.chunksizes):
             raise InvalidInputError(
                 f"Source {first.name!r} has the chunks {dict(first.chunksizes)}, {plane.name!r} has "
-                f"{dict(plane.chunksizes)}; they must agree. Choose, with X.chunk or X.unify_chunks."
+                f"{dict(plane.chunksizes)}; they must agree. Choose, with X.chunk or X.unify_chunks.",
+                code="source-chunks",
             )
 
 
-def _described(
+def _with_attributes(
     fused: "xr.DataArray", X: "xr.DataArray | xr.Dataset", planes: Sequence["xr.DataArray"]
 ) -> "xr.DataArray":
     """Give the result those attributes of its sources that also hold for it."""
@@ -310,32 +335,36 @@ def relabelled(
     if source_names is not None:
         dimensions.append(SOURCE)
         coordinates[SOURCE] = list(source_names)
-    made: xr.DataArray = import_optional("xarray").DataArray(values, dims=dimensions, coords=coordinates, name=name)
-    return made
+    array: xr.DataArray = import_optional("xarray").DataArray(values, dims=dimensions, coords=coordinates, name=name)
+    return array
 
 
-def aligned(given: Any, like: "xr.DataArray | None", what: str) -> Any:
+def aligned(array: Any, like: "xr.DataArray | None", argument: str) -> Any:
     """Return an array of xarray that belongs to the pixels of `like` as a plain one, its axes in the same order.
 
     What is not of xarray is returned as it is.
     """
-    if not is_xarray(given):
-        return given
+    if not is_xarray(array):
+        return array
     xarray = import_optional("xarray")
-    if not isinstance(given, xarray.DataArray):
+    if not isinstance(array, xarray.DataArray):
         raise InvalidInputError(
-            f"{what} must be one array, got a {type(given).__name__}. Take a variable of it, X[name]."
+            f"{argument} must be one array, got a {type(array).__name__}. Take a variable of it, X[name].",
+            code="xarray-dataset",
+            argument=argument,
         )
     if like is None:
-        return given.values
+        return array.values
     try:
-        placed = xarray.align(given, like.drop_vars(list(set(like.coords) - set(like.dims))), join="exact")[0]
+        placed = xarray.align(array, like.drop_vars(list(set(like.coords) - set(like.dims))), join="exact")[0]
         return placed.transpose(*like.dims).values
     except ValueError as error:
-        own, other = (", ".join(f"{name} ({n})" for name, n in array.sizes.items()) for array in (given, like))
+        own, other = (", ".join(f"{name} ({n})" for name, n in sizes.items()) for sizes in (array.sizes, like.sizes))
         raise InvalidInputError(
-            f"{what} has the dimensions {own} and the sources have {other}; both, and their "
-            f"coordinates, must agree. Match them, e.g. with {what}.reindex_like or {what}.interp_like."
+            f"{argument} has the dimensions {own} and the sources have {other}; both, and their "
+            f"coordinates, must agree. Match them, e.g. with {argument}.reindex_like or {argument}.interp_like.",
+            code="dimensions-differ",
+            argument=argument,
         ) from error
 
 

@@ -85,7 +85,7 @@ def usage_counts(
 
 @dataclass(frozen=True, eq=False)  # arrays do not compare to one bool
 class ElementUsage:
-    """How often instances use each element, with sources as they are or with any of them inverted.
+    """Counts of instances that use each element, with sources as they are or with any of them inverted.
 
     For the elements `codes` that are used at all: how many instances touch each at a level above zero (`touched`), how
     many give it weight (`weighted`), and how many have just these sources above and below zero and others that are zero
@@ -146,7 +146,7 @@ def count_usage(
 
 
 def digit_steps(lattice: Lattice) -> Codes:
-    """What source k adds to the code when its value is at least zero, and when it is below."""
+    """Return what source k adds to the code when its value is at least zero, and when it is below."""
     steps = (lattice.base ** np.arange(lattice.n_sources)).astype(np.int32)
     return np.stack([steps, 2 * steps if lattice.base == 3 else steps])
 
@@ -162,7 +162,7 @@ def _for_rows(X: Any, measure: str, check_range: bool) -> tuple[Lattice, Planes]
 
 @jit
 def _sort_instance(sources, i, steps, key, step):
-    """Stable insertion sort of one instance; False if it has a NaN."""
+    """Sort one instance by stable insertion; return False if it has a NaN."""
     signed = steps[0, 0] != steps[1, 0]
     for k in range(key.size):
         value = sources[k, i]

@@ -2,7 +2,7 @@
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import copy_context
@@ -119,75 +119,91 @@ class Planes:
             count = sum(int(np.isnan(plane[chunk]).sum()) for chunk in self.chunks())
             if count:
                 raise InvalidInputError(
-                    f"{source_label(k, self._names)} has NaN in {count:,} instances. Fill or drop them."
+                    f"{source_label(k, self._names)} has NaN in {count:,} instances. Fill or drop them.", code="nan"
                 )
 
     def _check_out(self, out: NDArray[Any] | None, planes: list[NDArray[Any]]) -> NDArray[Any]:
         if out is None:
             return np.empty(self.shape, self.dtype)
         if not isinstance(out, np.ndarray) or out.shape != self.shape or out.dtype != self.dtype:
-            found = f"{out.dtype} of shape {out.shape}" if isinstance(out, np.ndarray) else type(out).__name__
-            raise InvalidInputError(f"out must be an array of {self.dtype} of shape {self.shape}, got {found}.")
+            got = f"{out.dtype} of shape {out.shape}" if isinstance(out, np.ndarray) else type(out).__name__
+            raise InvalidInputError(
+                f"out must be an array of {self.dtype} of shape {self.shape}, got {got}.",
+                code="out-array",
+                argument="out",
+                value=got,
+            )
         if not out.flags.writeable:
-            raise InvalidInputError("out is read-only; pass a writeable array.")
+            raise InvalidInputError("out is read-only; pass a writeable array.", code="out-read-only", argument="out")
         if any(np.shares_memory(out, plane) for plane in planes):
-            raise InvalidInputError("out shares memory with X; pass another array.")
+            raise InvalidInputError("out shares memory with X; pass another array.", code="out-shared")
         return out
 
 
 def source_label(k: int, names: Sequence[str] | None) -> str:
-    """Name a source in an error."""
+    """Return the words for a source in an error."""
     return f"Source {names[k]!r} (index {k})" if names else f"Source index {k}"
 
 
 def out_of_range(k: int, names: Sequence[str] | None, worst: float, low: float, remedy: str) -> InvalidInputError:
     """Return the error that names a source outside [low, 1]."""
-    return InvalidInputError(f"{source_label(k, names)} reaches {worst!r}; sources must lie in [{low:g}, 1]. {remedy}")
+    return InvalidInputError(
+        f"{source_label(k, names)} reaches {worst!r}; sources must lie in [{low:g}, 1]. {remedy}", code="source-range"
+    )
 
 
 def split_planes(X: Any, n_sources: int | None) -> tuple[NDArray[Any] | None, list[NDArray[Any]]]:
-    """Rows (None if planes were given) and planes of `X`, checked."""
+    """Return rows (None if planes were given) and planes of `X`, checked."""
     if isinstance(X, list | tuple) and any(hasattr(p, "__array__") and np.ndim(p) > 0 for p in X):
-        planes = [_numbers(plane, f"Plane {k} of X") for k, plane in enumerate(X)]
+        planes = [_number_array(plane, f"Plane {k} of X") for k, plane in enumerate(X)]
         if n_sources is not None and len(planes) != n_sources:
             raise InvalidInputError(
                 f"X is a list of {len(planes)} arrays, so of {len(planes)} sources, but g has {n_sources}. "
-                "If they are instances, pass np.stack(X)."
+                "If they are instances, pass np.stack(X).",
+                code="sources-number",
+                argument="X",
             )
         for k, plane in enumerate(planes):
             if plane.shape != planes[0].shape:
                 raise InvalidInputError(
                     "All planes of X must have one shape, but "
-                    f"plane 0 has {planes[0].shape} and plane {k} has {plane.shape}."
+                    f"plane 0 has {planes[0].shape} and plane {k} has {plane.shape}.",
+                    code="planes-shapes",
                 )
         return None, planes
-    rows = _numbers(X, "X")
+    rows = _number_array(X, "X")
     if rows.ndim == 0:
-        raise InvalidInputError("X is a single number; it must have the sources along its last axis.")
+        raise InvalidInputError(
+            "X is a single number; it must have the sources along its last axis.", code="sources-axis", argument="X"
+        )
     if rows.shape[-1] == 0 or (n_sources is not None and rows.shape[-1] != n_sources):
         expected = f"{n_sources} sources" if n_sources else "at least one source"
         remedy = " Reshape values of one source with X.reshape(-1, 1)." if n_sources == 1 else ""
         if rows.ndim > 1 and rows.shape[0] == n_sources:
             remedy = " If these are planes, pass list(X)."
         raise InvalidInputError(
-            f"X has shape {rows.shape}, so {rows.shape[-1]} sources along its last axis; expected {expected}.{remedy}"
+            f"X has shape {rows.shape}, so {rows.shape[-1]} sources along its last axis; expected {expected}.{remedy}",
+            code="sources-number",
+            argument="X",
         )
     return rows, [rows[..., k] for k in range(rows.shape[-1])]
 
 
-def _numbers(values: Any, what: str) -> NDArray[Any]:
+def _number_array(values: Any, label: str) -> NDArray[Any]:
     if isinstance(values, np.ma.MaskedArray):
-        raise InvalidInputError(f"{what} is a masked array; pass X.filled(np.nan), and masked instances become NaN.")
+        raise InvalidInputError(
+            f"{label} is a masked array; pass X.filled(np.nan), and masked instances become NaN.", code="masked-array"
+        )
     if is_xarray(values):  # which would be misread as a plain array
         rows = "X.transpose(..., 'source').values"
         if hasattr(values, "data_vars"):
             rows = rows.replace("X", "X.to_array('source')")
             taken = "plain rows or planes are taken here"
-            raise InvalidInputError(f"{what} is a dataset of xarray, but {taken}; pass {rows}.")
+            raise InvalidInputError(f"{label} is a dataset of xarray, but {taken}; pass {rows}.", code="xarray-dataset")
         if "source" in values.dims[:-1]:
             axis = values.dims.index("source")
-            raise InvalidInputError(f"{what} has its sources along the axis {axis}; pass {rows}.")
-    return real_array(values, what, "sources must be real numbers. Convert it, e.g. with X.astype(float).")
+            raise InvalidInputError(f"{label} has its sources along the axis {axis}; pass {rows}.", code="sources-axis")
+    return real_array(values, label, "sources must be real numbers. Convert it, e.g. with X.astype(float).")
 
 
 def check_n_jobs(n_jobs: int | None) -> int:
@@ -195,7 +211,12 @@ def check_n_jobs(n_jobs: int | None) -> int:
     if n_jobs is None or (is_integer(n_jobs) and n_jobs == -1):
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if not is_integer(n_jobs) or n_jobs < 1:
-        raise InvalidInputError(f"n_jobs must be None, -1 or a positive whole number, got {n_jobs!r}.")
+        raise InvalidInputError(
+            f"n_jobs must be None, -1 or a positive whole number, got {n_jobs!r}.",
+            code="n-jobs",
+            argument="n_jobs",
+            value=n_jobs,
+        )
     return int(n_jobs)
 
 
@@ -209,7 +230,7 @@ def run_chunks(run: Callable[[slice], Result], chunks: list[slice], n_jobs: int)
 
 def in_threads(
     function: Callable[[Item], Result], items: Iterable[Item], n_jobs: int, under_way: int | None = None
-) -> Iterator[Result]:
+) -> Generator[Result, None, None]:
     """Yield ``function(item)`` for every item, in order, at most `under_way` at a time; an error stops the rest."""
     waiting: deque[Future[Result]] = deque()
     with ThreadPoolExecutor(n_jobs) as pool:

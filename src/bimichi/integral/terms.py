@@ -16,7 +16,7 @@ LANES = 512
 
 
 def sign_table(space: Terms, values: Floats) -> Floats:
-    """Terms as polynomials in the signs of their sources, shape (m, m, 4), for `integrate_terms`.
+    """Return terms as polynomials in the signs of their sources, shape (m, m, 4), for `integrate_terms`.
 
     The term of sources i and k with signs s and t is ``a + b s + c t + d s t``; that of source i alone ``a + b s``.
     """
@@ -32,7 +32,7 @@ def sign_table(space: Terms, values: Floats) -> Floats:
 
 @_fast
 def largest(peak):
-    """The largest of some numbers, none of them NaN; numba's own maximum takes half a second to compile."""
+    """Return the largest of some numbers, none of them NaN; numba's own maximum takes half a second to compile."""
     most = peak[0]
     for lane in range(peak.size):
         most = peak[lane] if peak[lane] > most else most
@@ -74,11 +74,11 @@ def _integrate(sources, table, out):
 
 @_fast
 def _load(x, size, sign, top):
-    one = size.dtype.type(1)
+    unit = size.dtype.type(1)
     for lane in range(x.size):
         v = abs(size.dtype.type(x[lane]))
         size[lane] = v
-        sign[lane] = -one if x[lane] < 0 else one
+        sign[lane] = -unit if x[lane] < 0 else unit
         top[lane] = v if v > top[lane] else top[lane]
 
 

@@ -12,14 +12,21 @@ from bimichi._types import Flags, Floats
 from bimichi.errors import InvalidInputError
 from bimichi.io.annotations.match import SceneTargets
 from bimichi.io.dataset import SceneCollection
-from bimichi.io.labelled import BagCounts, LabelledDataset, Labelling
-from bimichi.scenes.annotations import boxes_array
-from bimichi.scenes.grid import Grid
-from bimichi.scenes.labels import Placement, rasterise
-from bimichi.scenes.masks import boxes_of
+from bimichi.io.labelled import LabelledDataset
+from bimichi.scenes.grid import Grid, Placement
+from bimichi.scenes.labels import (
+    BagCounts,
+    Labelling,
+    PixelLabels,
+    pixel_labels,
+    rasterise,
+    scene_labels,
+    scored_pixels,
+    split_negative,
+)
 from bimichi.scenes.sample import rank
 from bimichi.scenes.scene import Scene
-from bimichi.scenes.shapes import Polygons
+from bimichi.scenes.shapes import Disc, Polygons, Runs, boxes_of
 from bimichi.sources.bands import Image, first_few, lightness, type_range
 from bimichi.sources.recipes import AS_IS, choose_recipes, make_plane
 from bimichi.sources.registration import Shift, ShiftEstimator
@@ -38,8 +45,8 @@ class SourceCheck:
     """One source over all scenes; numbers are None if no pixel is known.
 
     `missing` is the share of pixels without a value, `constant` names scenes in which all pixels are equal, and `auc`
-    is the mean over scenes of the area under the ROC curve of the source that its recipe makes, inside of the targets
-    against outside.
+    is the mean over scenes of the area under the ROC curve of the source that its recipe makes, of the pixels that
+    scores count; see `bimichi.scenes.labels`.
     """
 
     name: str
@@ -87,14 +94,18 @@ class DatasetCheck:
 
         `recipes` are those of the sources; `scaled` says that a scale is learned, `inverting` that polarities are.
         """
-        found = [line for source in self.sources for line in _about_source(source, len(self.scenes))]
-        found += _about_ranges(list(zip(self.sources, recipes, strict=False)), scaled)
-        low = [f"{one.name} (AUC {one.auc:.2f})" for one in self.sources if one.auc is not None and one.auc < LOW]
+        lines = [line for source in self.sources for line in _about_source(source, len(self.scenes))]
+        lines += _about_ranges(list(zip(self.sources, recipes, strict=False)), scaled)
+        low = [
+            f"{source.name} (AUC {source.auc:.2f})"
+            for source in self.sources
+            if source.auc is not None and source.auc < LOW
+        ]
         if low and not inverting:
-            found.append(
+            lines.append(
                 f"Lower on targets than elsewhere: {first_few(low)}. Learn which sources to invert: --polarity learn."
             )
-        return [*found, *(line for pair in self.pairs for line in _about_pair(pair)), *_about_targets(self.scenes)]
+        return [*lines, *(line for pair in self.pairs for line in _about_pair(pair)), *_about_targets(self.scenes)]
 
 
 @dataclass
@@ -125,8 +136,7 @@ class DatasetChecker:
         self,
         name: str,
         images: Sequence[Image],
-        inside: Flags | None = None,
-        targets: int | None = None,
+        targets: "Targets | None" = None,
         dtypes: Sequence[str] | None = None,
         made: Sequence[Image] | None = None,
     ) -> SceneCheck:
@@ -138,10 +148,8 @@ class DatasetChecker:
             Its name, for messages.
         images : sequence of ndarray, shape (height, width) or (height, width, 3)
             One per source, values as stored, NaN where there is no data.
-        inside : ndarray of bool, shape (height, width), optional
-            Where the targets are.
-        targets : int, optional
-            How many they are.
+        targets : Targets, optional
+            Where its targets are.
         dtypes : sequence of str, optional
             Types in which the images are stored, where they are read as others to hold NaN; by default their own.
         made : sequence of ndarray, shape (height, width), optional
@@ -151,28 +159,33 @@ class DatasetChecker:
         planes = [lightness(image) for image in images]
         if len(planes) != len(self._names) or len({plane.shape for plane in planes}) != 1:
             shapes = ", ".join(str(plane.shape) for plane in planes)
-            raise InvalidInputError(f"images must be {len(self._names)} of one size, one per source, got {shapes}.")
+            raise InvalidInputError(
+                f"images must be {len(self._names)} of one size, one per source, got {shapes}.",
+                code="image-sizes",
+                argument="images",
+                value=shapes,
+            )
         height, width = planes[0].shape
         stored = [image.dtype.name for image in images] if dtypes is None else dtypes
         sources = planes if made is None else made
         for total, plane, source, kind in zip(self._totals, planes, sources, stored, strict=True):
             total.dtypes[kind] = None
             _gather(total, name, plane)
-            auc = None if inside is None else separation(source.astype(np.float64), inside)
+            auc = None if targets is None else separation(source.astype(np.float64), targets.labels)
             total.aucs += [] if auc is None else [auc]
         sampled = [_sampled(source.ravel(), SAMPLE).astype(np.float64) for source in sources]
         for (j, first), (k, second) in combinations(enumerate(sampled), 2):
             self._alike[j, k] = self._alike[j, k] and _is_copy(first, second)
         if len(self._scenes) % self._every == 0:
             self._shifts.add(planes)
-        covered = None if inside is None else float(inside.mean())
-        self._scenes.append(SceneCheck(name, width, height, targets, covered))
+        counts = (None, None) if targets is None else (targets.count, targets.covered)
+        self._scenes.append(SceneCheck(name, width, height, *counts))
         return self._scenes[-1]
 
     def result(self) -> DatasetCheck:
         """Return what was found in all scenes."""
         if not self._scenes:
-            raise InvalidInputError("No scene could be checked; add at least one.")
+            raise InvalidInputError("No scene could be checked; add at least one.", code="scenes-empty")
         pairs = [
             PairCheck(self._names[j], self._names[k], bool(self._alike[j, k]), self._shifts.shift(j, k))
             for j, k in combinations(range(len(self._names)), 2)
@@ -181,12 +194,12 @@ class DatasetChecker:
         return DatasetCheck(tuple(sources), tuple(pairs), tuple(self._scenes))
 
 
-def separation(values: Floats, inside: Flags) -> float | None:
-    """Return the area under the ROC curve of values inside against outside; None if one side has no known value."""
+def separation(values: Floats, labels: PixelLabels) -> float | None:
+    """Return the area under the ROC curve of the pixels that a score counts; None if one kind has no known value."""
     known = np.isfinite(values)
-    positive, negative = (_sampled(values[known & side], SAMPLE) for side in (inside, ~inside))
-    found = rank(positive, negative).auc
-    return None if np.isnan(found) else found
+    positive, negative = (_sampled(values[known & side], SAMPLE) for side in scored_pixels(labels))
+    auc = rank(positive, negative).auc
+    return None if np.isnan(auc) else auc
 
 
 def _sampled(values: Image, n: int) -> Image:
@@ -195,22 +208,22 @@ def _sampled(values: Image, n: int) -> Image:
 
 
 def _gather(total: _Totals, name: str, plane: Image) -> None:
-    known = plane[np.isfinite(plane)]
+    values = plane[np.isfinite(plane)]
     total.pixels += plane.size
-    total.missing += plane.size - known.size
-    if known.size:
-        low, high = float(known.min()), float(known.max())
+    total.missing += plane.size - values.size
+    if values.size:
+        low, high = float(values.min()), float(values.max())
         total.low, total.high = min(total.low, low), max(total.high, high)
         if low == high:
             total.constant.append(name)
-        total.samples.append(_sampled(known.astype(np.float64), SAMPLE))
+        total.samples.append(_sampled(values.astype(np.float64), SAMPLE))
 
 
 def _is_copy(first: Floats, second: Floats) -> bool:
-    known = np.isfinite(first) & np.isfinite(second)
-    if known.sum() < 2 or first[known].std() == 0 or second[known].std() == 0:
+    valid = np.isfinite(first) & np.isfinite(second)
+    if valid.sum() < 2 or first[valid].std() == 0 or second[valid].std() == 0:
         return bool(np.array_equal(first, second, equal_nan=True))
-    return bool(abs(np.corrcoef(first[known], second[known])[0, 1]) > DUPLICATE)
+    return bool(abs(np.corrcoef(first[valid], second[valid])[0, 1]) > DUPLICATE)
 
 
 def _summed(name: str, total: _Totals) -> SourceCheck:
@@ -223,21 +236,21 @@ def _summed(name: str, total: _Totals) -> SourceCheck:
 
 
 def _about_source(source: SourceCheck, n_scenes: int) -> list[str]:
-    found = []
+    lines = []
     if source.low is None:
         return [f"{source.name} has no known pixel: all are NaN or nodata. Leave it out."]
     if source.constant:
         where = "everywhere" if len(source.constant) == n_scenes else f"in {first_few(source.constant)}"
-        found.append(
+        lines.append(
             f"{source.name} is constant {where}, and carries no information there. Leave it out, or check the file."
         )
     if source.missing > 0.5:
-        found.append(
+        lines.append(
             f"{source.name} has no data in {source.missing:.0%} of its pixels, which are left out of learning."
         )
     if len(source.dtypes) > 1:
-        found.append(f"{source.name} is {' and '.join(source.dtypes)} in different scenes. Convert them to one type.")
-    return found
+        lines.append(f"{source.name} is {' and '.join(source.dtypes)} in different scenes. Convert them to one type.")
+    return lines
 
 
 def _about_ranges(sources: Sequence[tuple[SourceCheck, str]], scaled: bool) -> list[str]:
@@ -253,18 +266,18 @@ def _about_ranges(sources: Sequence[tuple[SourceCheck, str]], scaled: bool) -> l
             narrow += [f"{source.name} ({used:.1%} of the range of {kind.name})"] if used < NARROW else []
         if recipe == AS_IS and not scaled and max(-source.low, source.high) > 1:
             outside.append(f"{source.name} ({source.low:.6g} to {source.high:.6g})")
-    found = []
+    lines = []
     if narrow:
-        found.append(
+        lines.append(
             f"Mapped to a sliver of [-1, 1] by the recipe, which maps the range of the type: {first_few(narrow)}. "
             "Learn a scale (--scale minmax), or choose the recipe equalize."
         )
     if outside:
-        found.append(
+        lines.append(
             f"Outside [-1, 1], which train refuses: {first_few(outside)}. Learn a scale (--scale minmax), or choose a "
             "recipe (--recipe)."
         )
-    return found
+    return lines
 
 
 def _about_pair(pair: PairCheck) -> list[str]:
@@ -284,16 +297,16 @@ def _about_targets(scenes: Sequence[SceneCheck]) -> list[str]:
     empty = [scene.name for scene in labelled if not scene.targets]
     if labelled and len(empty) == len(labelled):
         return ["No scene has a target. Check the labels, the image names in them, and --target."]
-    found = []
+    lines = []
     if empty:
-        found.append(f"{len(empty)} of {len(labelled)} scenes have no target: {first_few(empty)}.")
+        lines.append(f"{len(empty)} of {len(labelled)} scenes have no target: {first_few(empty)}.")
     large = [scene.name for scene in labelled if scene.covered is not None and scene.covered > 0.5]
     if large:
-        found.append(
+        lines.append(
             f"Targets cover more than half of {first_few(large)}. Check that boxes are (x, y, width, height) in "
             "pixels, and that --target names the right class."
         )
-    return found
+    return lines
 
 
 VISIBLE = re.compile(r"(?i)(^|[^a-z])(rgb|vis?|visible|visual|photo|colou?r|gr[ae]y|pan|cam|camera|light)([^a-z]|$)")
@@ -307,15 +320,16 @@ LEVELS = 64  # of grey, in which the detail of an image is measured
 
 @dataclass(frozen=True, eq=False)
 class Targets:
-    """Where the targets of one scene are: boxes (x, y, width, height), polygons of corners (x, y), a mask.
+    """Where the targets of one scene are: boxes (x, y, width, height), polygons of corners (x, y), a mask of others.
 
-    `inside` are the pixels that any of them covers.
+    `labels` are those of all pixels, and `covered` is the share of pixels that whole targets cover.
     """
 
     boxes: Floats
     polygons: Sequence[Floats]
     mask: Flags | None
-    inside: Flags
+    labels: PixelLabels
+    covered: float
 
     @property
     def count(self) -> int:
@@ -350,7 +364,8 @@ class SceneViewer:
         self._collection, self._labelling = collection, labelling
         first = collection.open(collection.names[0])
         self.names, self.source_names = collection.names, list(first.source_names)
-        self.recipes, self.notes, self.problem = list[str](), list[str](), ""
+        self.recipes, self.notes = list[str](), list[str]()
+        self.problem: InvalidInputError | None = None
         self._reader: LabelledDataset | None = None
         self._targets: SceneTargets | None = None
         if labelling is not None and labelling.annotations is not None:
@@ -361,33 +376,39 @@ class SceneViewer:
             if labelling is not None:
                 self._reader = LabelledDataset(collection, labelling, recipes=recipes, scaled=True)
         except InvalidInputError as error:
-            self.problem = str(error)
+            self.problem = error
 
     def view(self, name: str) -> SceneView:
         """Read a scene; what is wrong with its files is an error."""
         opened = self._collection.open(name)
         images, dtypes = opened.read(), opened.dtypes
         if len(images) != len(self.source_names):
-            raise InvalidInputError(f"Scene {name!r} has {len(images)} sources instead of {len(self.source_names)}.")
-        targets = self._targets_of(name, opened.grid)
+            raise InvalidInputError(
+                f"Scene {name!r} has {len(images)} sources instead of {len(self.source_names)}.", code="sources-number"
+            )
         scene = counts = made = None
         if self._reader is not None:
             scene = self._reader[name]
             counts, made = self._reader.counts[name], list(np.moveaxis(scene.sources, -1, 0))
         elif not self.problem:
             made = [make_plane(*one) for one in zip(images, self.recipes, dtypes, strict=True)]
+        targets = self._targets_of(name, opened.grid, None if scene is None else scene_labels(scene))
         return SceneView(images, [dtype.name for dtype in dtypes], targets, scene, counts, made)
 
-    def _targets_of(self, name: str, grid: Grid) -> Targets | None:
-        if self._labelling is None or self._targets is None:
+    def _targets_of(self, name: str, grid: Grid, labels: PixelLabels | None) -> Targets | None:
+        how = self._labelling
+        if how is None or self._targets is None:
             return None
-        target = self._labelling.target
-        found = self._targets.of(name, Placement(grid.shape, grid.transform, grid.crs))
-        places = [one.place for one, wanted in zip(found.objects, found.selected(target), strict=True) if wanted]
-        boxes = boxes_array([place for place in places if isinstance(place, np.ndarray)])
-        polygons = [ring for place in places if isinstance(place, Polygons) for ring, *_ in place.parts]
-        inside = rasterise(found, grid.shape, target, self._labelling.point_radius).targets
-        return Targets(boxes, polygons, found.mask_of(target), inside)
+        drawn = self._targets.of(name, Placement(grid.shape, grid.transform, grid.crs))
+        labels = pixel_labels(drawn, grid.shape, how) if labels is None else labels
+        objects = split_negative(drawn, how)[0]
+        objects = objects.taken(objects.selected(how.target))
+        boxed = np.array([shape is None for shape in objects.outlines], np.bool_)
+        polygons = [ring for shape in objects.outlines if isinstance(shape, Polygons) for ring, *_ in shape.parts]
+        others = np.array([isinstance(shape, Disc | Runs) for shape in objects.outlines], np.bool_)
+        mask = rasterise(objects.taken(others), grid.shape, how.target, how.point_radius).targets
+        covered = float(rasterise(objects, grid.shape, how.target, how.point_radius).targets.mean())
+        return Targets(objects.boxes[boxed], polygons, mask if mask.any() else None, labels, covered)
 
 
 def photograph(images: Sequence[Image], names: Sequence[str]) -> Image:
@@ -423,10 +444,10 @@ def _colourfulness(image: Image) -> float:
 def _stretched(image: Image) -> Image:
     """Map percentiles of all bands together to [0, 255], and brighten what is dark; missing pixels become black."""
     values = np.asarray(image, dtype=np.float64)
-    known = values[np.isfinite(values)]
-    if known.size == 0:
+    valid = values[np.isfinite(values)]
+    if valid.size == 0:
         return np.zeros(image.shape, np.uint8)
-    low, high = np.percentile(known[:: max(1, known.size // 200_000)], STRETCH)
+    low, high = np.percentile(valid[:: max(1, valid.size // 200_000)], STRETCH)
     unit = np.clip((values - low) / (high - low if high > low else 1.0), 0, 1)
     lit = unit[unit > DARK]  # without a black surrounding
     middle = float(np.clip(np.median(lit) if lit.size else 1.0, DARK, 0.999))

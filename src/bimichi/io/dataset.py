@@ -5,7 +5,6 @@ their name without suffix, or by what the wildcards match. Files may hold severa
 ``s2.tif[B3,B8]`` chooses some of them.
 """
 
-import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -15,7 +14,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from bimichi.errors import InvalidInputError
+from bimichi.errors import InvalidInputError, warn
 from bimichi.io import open as finding
 from bimichi.io.images import check_file, distinct_names
 from bimichi.io.open import is_store, open_layer
@@ -94,7 +93,9 @@ class SceneCollection(Sequence[OpenScene]):
         """Open the files of a scene; rasters are inspected, but not read yet."""
         scene = self._by_name.get(name)
         if scene is None:
-            raise InvalidInputError(f"No scene is named {name!r}; there are {first_few(self.names)}.")
+            raise InvalidInputError(
+                f"No scene is named {name!r}; there are {first_few(self.names)}.", code="scene-unknown"
+            )
         items = scene.arrays or scene.files
         layers = [open_layer(item, self.drivers, label) for item, label in zip(items, self.source_names, strict=True)]
         picks = scene.picks or ((),) * len(layers)
@@ -115,13 +116,19 @@ class SceneCollection(Sequence[OpenScene]):
         if not self.many:
             return {self.names[0]: finding.existing_path(Path(given))}
         if not finding.is_many(given):
-            raise InvalidInputError(f"{what} must be a folder or a pattern, as the sources are, got {given}.")
+            raise InvalidInputError(
+                f"{what} must be a folder or a pattern, as the sources are, got {given}.",
+                code="not-folder",
+                argument=what,
+                value=given,
+            )
         found = finding.files_by_scene(given)
         missing = [name for name in self.names if name not in found]
         if missing and not (partial and len(missing) < len(self.names)):
             raise InvalidInputError(
                 f"{what} {given} has no file for {first_few(missing)}; it has {first_few(found)}. "
-                "Every scene needs one; add it, or leave the scene out."
+                "Every scene needs one; add it, or leave the scene out.",
+                code="scene-file-missing",
             )
         return {name: found[name] for name in self.names if name in found}
 
@@ -179,10 +186,11 @@ def open_scenes(
     collection = _collection(sources, limit)
     chosen = None if names is None else tuple(names)
     if chosen and chosen != tuple(collection.source_names) and sorted(chosen) == sorted(collection.source_names):
-        warnings.warn(
+        warn(
             f"names (--names) gives sources the names of others: {', '.join(chosen)} for "
             f"{', '.join(collection.source_names)}, which may be swapped. Give names in the order of the sources, or "
             "none to keep those of the files.",
+            code="names-swapped",
             stacklevel=2,
         )
     return replace(collection, given=chosen, align=align, drivers=tuple(drivers), computed=tuple(computed))
@@ -210,14 +218,15 @@ def read_sources(
     listed = [paths] if isinstance(paths, str | PathLike) else list(paths)
     collection = open_scenes(listed, names)
     if collection.many:
-        raise InvalidInputError(f"paths names many scenes, got {listed[0]!s}; use open_scenes.")
+        raise InvalidInputError(f"paths names many scenes, got {listed[0]!s}; use open_scenes.", code="paths-many")
     scene = collection[0]
     for source in scene.sources:
         if len(source.bands) > 1:
             label = scene.layers[source.bands[0][0]].label
             raise InvalidInputError(
                 f"{label} has {len(source.bands)} bands; with several files, a colour image must become one band. Make "
-                "one of it first, e.g. with bimichi.sources.grey(read_image(path)), or pass this file alone."
+                "one of it first, e.g. with bimichi.sources.grey(read_image(path)), or pass this file alone.",
+                code="bands-many",
             )
     return [np.ascontiguousarray(image) for image in scene.read()], list(scene.source_names)
 
@@ -232,12 +241,14 @@ def _collection(sources: Any, limit: int) -> SceneCollection:
     else:
         names, items = ["scene"], [sources]
     if not items:
-        raise InvalidInputError("sources is empty; name at least one file.")
+        raise InvalidInputError("sources is empty; name at least one file.", code="sources-empty", argument="sources")
     if all(isinstance(item, str | PathLike) for item in items):
         collection = collect_scenes([str(item) for item in items], limit)
         return replace(collection, source_names=list(check_names(names, len(items)))) if names else collection
     if any(isinstance(item, str | PathLike) for item in items):
-        raise InvalidInputError("sources are files or arrays, not both; read the files first, or save the arrays.")
+        raise InvalidInputError(
+            "sources are files or arrays, not both; read the files first, or save the arrays.", code="sources-mixed"
+        )
     labels = names or [str(getattr(item, "name", None) or f"source {k + 1}") for k, item in enumerate(items)]
     return SceneCollection([SceneFiles("scene", (), arrays=tuple(items))], distinct_names(labels), False)
 
@@ -252,7 +263,8 @@ def collect_scenes(sources: Sequence[str], limit: int = MAX_SOURCES) -> SceneCol
         more = f" (`bimichi train --additivity 2` takes up to {MAX_ADDITIVE_SOURCES})" if limit <= MAX_SOURCES else ""
         raise InvalidInputError(
             f"{len(paths)} sources, one per argument, are more than {limit}{more}."
-            " Quote patterns, or the shell replaces each by all its files."
+            " Quote patterns, or the shell replaces each by all its files.",
+            code="sources-unquoted",
         )
     many = [finding.is_many(path) for path in paths]
     if not any(many):
@@ -261,7 +273,8 @@ def collect_scenes(sources: Sequence[str], limit: int = MAX_SOURCES) -> SceneCol
     if not all(many):
         raise InvalidInputError(
             f"{paths[many.index(False)]} is a file, but {paths[many.index(True)]} is a folder or a pattern. "
-            "Give one file per source for one scene, or one folder or pattern per source for many."
+            "Give one file per source for one scene, or one folder or pattern per source for many.",
+            code="sources-mixed",
         )
     found = [finding.files_by_scene(path) for path in paths]
     scenes = sorted(set().union(*found))
@@ -270,7 +283,8 @@ def collect_scenes(sources: Sequence[str], limit: int = MAX_SOURCES) -> SceneCol
             if scene not in files_of:
                 raise InvalidInputError(
                     f"Scene {scene!r} has no file in {path}, but has {next(f[scene] for f in found if scene in f)}. "
-                    "Every scene needs a file of the same name for each source."
+                    "Every scene needs a file of the same name for each source.",
+                    code="scene-file-missing",
                 )
     return SceneCollection([SceneFiles(s, tuple(files[s] for files in found), picks) for s in scenes], names, True)
 

@@ -44,10 +44,10 @@ def check_file(path: str | PathLike[str]) -> Path:
         mode = Path(path).stat().st_mode
     except (OSError, TypeError, ValueError) as error:
         reason = getattr(error, "strerror", None) or f"it is not a path to a file ({error})"
-        raise InvalidInputError(f"Cannot read {path!s}: {reason}.") from error
+        raise InvalidInputError(f"Cannot read {path!s}: {reason}.", code="file-unreadable") from error
     if not stat.S_ISREG(mode):
         kind = next((name for test, name in KINDS if test(mode)), "not a regular file")
-        raise InvalidInputError(f"Cannot read {path!s}: it is {kind}; name a file.")
+        raise InvalidInputError(f"Cannot read {path!s}: it is {kind}; name a file.", code="file-kind")
     return Path(path)
 
 
@@ -60,36 +60,46 @@ def reading(path: str | PathLike[str], fault: str, reason: Callable[[Exception],
         raise
     except MemoryError as error:  # which does not mean that the file is damaged
         raise InvalidInputError(
-            f"Cannot read {path!s}: there is not enough memory for it. Close other programs, or use a smaller file."
+            f"Cannot read {path!s}: there is not enough memory for it. Close other programs, or use a smaller file.",
+            code="memory",
         ) from error
     except InvalidInputError as error:
         if str(error).startswith("Cannot read"):
             raise
-        raise InvalidInputError(f"Cannot read {path!s}: {error}") from error
+        raise InvalidInputError(
+            f"Cannot read {path!s}: {error}", code=error.code, argument=error.argument, value=error.value
+        ) from error
     except Exception as error:  # decoders raise all kinds of errors
         if isinstance(error, OSError) and error.strerror:
-            raise InvalidInputError(f"Cannot read {path!s}: {error.strerror}.") from error
-        raise InvalidInputError(f"Cannot read {path!s}: {fault} ({reason(error)}). {AGAIN}") from error
+            raise InvalidInputError(f"Cannot read {path!s}: {error.strerror}.", code="file-unreadable") from error
+        raise InvalidInputError(
+            f"Cannot read {path!s}: {fault} ({reason(error)}). {AGAIN}", code="image-damaged"
+        ) from error
 
 
-def check_size(n_values: int, what: str = "it") -> None:
+def check_size(n_values: int, subject: str = "it") -> None:
     """Raise an error if an image would unpack to more values than are allowed."""
     limit = pixel_limit()
     if n_values > limit:
         raise InvalidInputError(
-            f"{what} unpacks to {n_values:,} values (pixels times bands), more than the limit of {limit:,}. If the "
-            f"file is what you expect, set the environment variable {VARIABLE}={n_values} and run it again."
+            f"{subject} unpacks to {n_values:,} values (pixels times bands), more than the limit of {limit:,}. If the "
+            f"file is what you expect, set the environment variable {VARIABLE}={n_values} and run it again.",
+            code="image-large",
         )
 
 
 def pixel_limit() -> int:
     """Return how many values an image may unpack to."""
-    given = os.environ.get(VARIABLE)
-    if given is None:
+    text = os.environ.get(VARIABLE)
+    if text is None:
         return MAX_PIXELS
-    if not given.isdecimal() or int(given) < 1:
-        raise InvalidInputError(f"The environment variable {VARIABLE} must be a whole number above 0, got {given!r}.")
-    return int(given)
+    if not text.isdecimal() or int(text) < 1:
+        raise InvalidInputError(
+            f"The environment variable {VARIABLE} must be a whole number above 0, got {text!r}.",
+            code="limit-variable",
+            value=text,
+        )
+    return int(text)
 
 
 ORIENTATION = 274  # the tag of EXIF and TIFF for the orientation of the camera
@@ -131,16 +141,16 @@ def read_image(path: str | PathLike[str]) -> Image:
     to 8 bits. A .npy file is never unpickled.
     """
     with reading(path, "it is damaged"), check_file(path).open("rb") as file:
-        return _checked(_decoded(file))
+        return _as_image(_decode(file))
 
 
 def is_image(start: bytes) -> bool:
-    """Whether a file with these first bytes is PNG, JPEG, TIFF or .npy."""
+    """Return whether a file with these first bytes is PNG, JPEG, TIFF or .npy."""
     return start.startswith((PNG, JPEG, NUMPY, *TIFF))
 
 
 def has_geotags(path: Path) -> bool:
-    """Whether a TIFF needs GDAL: tags or a file beside it may georeference it, name its bands, or declare nodata."""
+    """Return whether a TIFF needs GDAL: tags or a file beside it may georeference it, name bands, or declare nodata."""
     beside = (*(path.with_suffix(ending) for ending in WORLD_FILES), path.with_name(f"{path.name}.aux.xml"))
     if any(file.exists() for file in beside):
         return True
@@ -167,7 +177,7 @@ def distinct_names(names: Sequence[str]) -> list[str]:
     return result
 
 
-def _decoded(file: IO[bytes]) -> Image:
+def _decode(file: IO[bytes]) -> Image:
     start = file.read(26)
     file.seek(0)
     if start.startswith(NUMPY):
@@ -177,11 +187,14 @@ def _decoded(file: IO[bytes]) -> Image:
     if start.startswith(JPEG):
         return _read_pillow(file, "Jpeg")
     if not start.startswith(PNG):
-        raise InvalidInputError("it is neither PNG, JPEG, TIFF nor .npy; convert it to one of these.")
+        raise InvalidInputError(
+            "it is neither PNG, JPEG, TIFF nor .npy; convert it to one of these.", code="image-format"
+        )
     if start[24:25] == b"\x10" and start[25:26] != b"\0":  # bit depth and colour type
         raise InvalidInputError(
             "it is a PNG with 16-bit colour or alpha, which would be rounded to 8 bits. Save it as TIFF, "
-            "or each band as a grey PNG."
+            "or each band as a grey PNG.",
+            code="image-png-16",
         )
     return _read_pillow(file, "Png")
 
@@ -191,18 +204,19 @@ def read_arrays(path: Path) -> dict[str, Image]:
     with reading(path, "it is damaged, or not an .npz file"), zipfile.ZipFile(check_file(path)) as archive:
         members = [name for name in archive.namelist() if name.endswith(".npy")]
         if not members:
-            raise InvalidInputError("it holds no array.")
+            raise InvalidInputError("it holds no array.", code="image-empty")
         check_size(sum(archive.getinfo(name).file_size for name in members))
-        found = {}
+        arrays = {}
         for name in members:
             with archive.open(name) as file:
-                found[name.removesuffix(".npy")] = _checked(np.lib.format.read_array(file, allow_pickle=False))
-    for name, array in found.items():
-        if array.ndim != 2 or array.shape != found[next(iter(found))].shape:
+                arrays[name.removesuffix(".npy")] = _as_image(np.lib.format.read_array(file, allow_pickle=False))
+    for name, array in arrays.items():
+        if array.ndim != 2 or array.shape != arrays[next(iter(arrays))].shape:
             raise InvalidInputError(
-                f"Cannot read {path}: its arrays must be bands of one size, got {name} {array.shape}."
+                f"Cannot read {path}: its arrays must be bands of one size, got {name} {array.shape}.",
+                code="image-arrays",
             )
-    return found
+    return arrays
 
 
 def _read_numpy(file: IO[bytes]) -> Image:
@@ -219,18 +233,21 @@ def _read_pillow(file: IO[bytes], kind: str) -> Image:
     with getattr(plugin, f"{kind}ImageFile")(file) as image:
         check_size(image.width * image.height * len(image.getbands()))
         if image.format == "PNG" and getattr(image, "n_frames", 1) > 1:
-            raise InvalidInputError(f"it has {image.n_frames} frames; save the one you need as a separate file.")
+            raise InvalidInputError(
+                f"it has {image.n_frames} frames; save the one you need as a separate file.", code="image-frames"
+            )
         image.load()
         orientation = image.getexif().get(ORIENTATION, 1)
         shown = image
         if image.mode in ("P", "PA") or "transparency" in image.info:
             if image.mode not in WITH_ALPHA:
                 raise InvalidInputError(
-                    "one of its grey levels stands for transparent pixels; remove the transparency and save it again."
+                    "one of its grey levels stands for transparent pixels; remove the transparency and save it again.",
+                    code="image-alpha",
                 )
             shown = image.convert(WITH_ALPHA[image.mode])
         if shown.mode not in PLAIN_MODES:
-            raise InvalidInputError(f"its colour mode is {shown.mode}; convert it to grey or RGB.")
+            raise InvalidInputError(f"its colour mode is {shown.mode}; convert it to grey or RGB.", code="image-mode")
         array = np.asarray(shown)
         if shown.mode in ("LA", "RGBA"):
             array = _without_alpha(array)
@@ -241,7 +258,9 @@ def _read_tiff(file: IO[bytes]) -> Image:
     with import_optional("tifffile").TiffFile(file) as tiff:
         pages = [page for page in tiff.pages if not page.is_reduced]
         if len(pages) != 1:
-            raise InvalidInputError(f"it has {len(pages)} pages; save the one you need as a separate file.")
+            raise InvalidInputError(
+                f"it has {len(pages)} pages; save the one you need as a separate file.", code="image-frames"
+            )
         page = pages[0]
         check_size(prod(page.shape))
         try:
@@ -250,7 +269,9 @@ def _read_tiff(file: IO[bytes]) -> Image:
             array = page.asarray()
         except (ImportError, ValueError) as error:
             if page.samplesperpixel > 1 and page.bitspersample != 8:  # which Pillow would round
-                raise InvalidInputError(f"tifffile alone cannot decode it ({error}). Save it uncompressed.") from error
+                raise InvalidInputError(
+                    f"tifffile alone cannot decode it ({error}). Save it uncompressed.", code="image-compression"
+                ) from error
             file.seek(0)
             return _read_pillow(file, "Tiff")
         if page.axes == "SYX":
@@ -269,28 +290,33 @@ def _without_alpha(image: Image) -> Image:
     if through:
         raise InvalidInputError(
             f"it has an alpha channel with {through:,} transparent pixels, whose values are undefined. Put it on a "
-            "background, or remove the alpha channel, and save it again."
+            "background, or remove the alpha channel, and save it again.",
+            code="image-alpha",
         )
     return image[..., :-1]
 
 
 def _upright(image: Image, orientation: Any) -> Image:
     if orientation not in range(1, 9):
-        raise InvalidInputError(f"its orientation {orientation!r} is unknown; rotate it upright and save it again.")
+        raise InvalidInputError(
+            f"its orientation {orientation!r} is unknown; rotate it upright and save it again.",
+            code="image-orientation",
+        )
     down, across = STEPS[(orientation - 1) % 4]
     return (image.swapaxes(0, 1) if orientation > 4 else image)[::down, ::across]
 
 
-def _checked(image: Image) -> Image:
+def _as_image(image: Image) -> Image:
     """Return a contiguous array in native byte order; one band has no third axis."""
     if image.ndim == 3 and image.shape[2] == 1:
         image = image[..., 0]
     if image.ndim not in (2, 3) or image.size == 0:
         raise InvalidInputError(
-            f"it holds an array of shape {image.shape}; an image has (height, width) or (height, width, n_bands)."
+            f"it holds an array of shape {image.shape}; an image has (height, width) or (height, width, n_bands).",
+            code="image-shape",
         )
     if image.dtype.kind not in "buif":
-        raise InvalidInputError(f"it holds values of type {image.dtype}; an image has real numbers.")
+        raise InvalidInputError(f"it holds values of type {image.dtype}; an image has real numbers.", code="image-type")
     return np.ascontiguousarray(image, dtype=image.dtype.newbyteorder("="))
 
 
@@ -326,27 +352,30 @@ class Layer(ABC):
 
     @property
     def placed(self) -> bool:
-        """Whether it is georeferenced."""
+        """True if it is georeferenced."""
         return self.grid.placed
 
     def select(self, wanted: Sequence[str]) -> Self:
         """Return the same layer with these bands, by description or number, in this order."""
         chosen = [self._find(name) for name in wanted]
         if len(set(chosen)) < len(chosen):
-            raise InvalidInputError(f"{self.label}: the bands {', '.join(wanted)} name one band twice.")
+            raise InvalidInputError(
+                f"{self.label}: the bands {', '.join(wanted)} name one band twice.", code="bands-twice"
+            )
         return replace(self, bands=tuple(self.bands[k] for k in chosen), colour=False)
 
     def _find(self, name: str) -> int:
         described = [k for k, band in enumerate(self.bands) if band.description == name]
         numbered = [k for k, band in enumerate(self.bands) if str(band.number) == name]
         if len(described or numbered) != 1:
-            known = ", ".join(
+            listed = ", ".join(
                 f"{band.number} ({band.description})" if band.description else str(band.number)
                 for band in self.bands[:40]
             )
             raise InvalidInputError(
-                f"{self.label} has {'several bands' if described else 'no band'} {name!r}; it has {known}. "
-                "Name bands by description or number, such as [1,3]."
+                f"{self.label} has {'several bands' if described else 'no band'} {name!r}; it has {listed}. "
+                "Name bands by description or number, such as [1,3].",
+                code="band-unknown",
             )
         return (described or numbered)[0]
 
@@ -375,8 +404,8 @@ class ArrayLayer(Layer):
         try:
             values = np.asarray(self.planes[at][part])
         except Exception as error:  # whatever the storage raises
-            raise InvalidInputError(f"Cannot read {self.label}: {error}.") from error
-        return to_nan(values, self.fills[at] if self.fills else (), float_type(values.dtype))
+            raise InvalidInputError(f"Cannot read {self.label}: {error}.", code="file-unreadable") from error
+        return to_nan(values, self.fills[at], float_type(values.dtype)) if self.fills else values
 
 
 def memory_layer(label: str, image: Image, descriptions: Sequence[str | None] = (), **options: Any) -> ArrayLayer:

@@ -1,9 +1,8 @@
-"""One way to open whatever a user names: `open_layer` decides by the content of a file, not by its name."""
+"""`open_layer` opens whatever a user names; the content of a file decides, not its name."""
 
 import glob
 import re
 import string
-import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, nullcontext
 from dataclasses import replace
@@ -17,7 +16,7 @@ import numpy as np
 
 from bimichi._checks import fills_of, is_xarray
 from bimichi._extras import import_optional
-from bimichi.errors import InvalidInputError
+from bimichi.errors import InvalidInputError, warn
 from bimichi.io.images import (
     AGAIN,
     TIFF,
@@ -53,19 +52,23 @@ def open_layer(source: Any, drivers: Sequence[str] = (), label: str = "the array
 
     `drivers` are those of GDAL that may read files of formats that are not known here; `label` is for errors.
     """
-    if is_xarray(source):
-        return labelled_layer(source, label)
-    if isinstance(source, np.ndarray):
-        return _array_layer(source, label)
     if not isinstance(source, str | PathLike):
-        raise InvalidInputError(f"A source must be a path, an array, or an xarray object, got {type(source).__name__}.")
+        if is_xarray(source):
+            return labelled_layer(source, label)
+        if isinstance(source, np.ndarray):
+            return _array_layer(source, label)
+        raise InvalidInputError(
+            f"A source must be a path, an array, or an xarray object, got {type(source).__name__}.",
+            code="source-kind",
+            value=source,
+        )
     path = Path(source)
     if is_store(path):
         return open_store(path)
     with reading(path, "it cannot be opened"), check_file(path).open("rb") as file:
         start = file.read(START)
     if not start:
-        raise InvalidInputError(f"Cannot read {path}: it is empty. {AGAIN}")
+        raise InvalidInputError(f"Cannot read {path}: it is empty. {AGAIN}", code="file-empty")
     return _by_content(path, start, drivers)
 
 
@@ -75,7 +78,8 @@ def read_band(path: Path) -> Image:
     if len(layer.bands) != 1:
         raise InvalidInputError(
             f"{path} has {len(layer.bands)} bands; a mask has one. Save it with one band, 0 for "
-            "background and above 0 for targets."
+            "background and above 0 for targets.",
+            code="mask-bands",
         )
     check_size(layer.grid.width * layer.grid.height, f"{path}")
     settings = gdal_settings() if isinstance(layer, RasterLayer) else nullcontext()
@@ -107,7 +111,8 @@ def _by_content(path: Path, start: bytes, drivers: Sequence[str]) -> Layer:
         return memory_layer(str(path), np.stack([*arrays.values()], axis=-1), [*arrays], path=path)
     raise InvalidInputError(
         f"Cannot read {path}: it is neither PNG, JPEG, TIFF, .npy, .npz, Zarr, NetCDF, DICOM nor NIfTI. Convert it, or "
-        "name the GDAL driver that reads it (--driver)."
+        "name the GDAL driver that reads it (--driver).",
+        code="file-format",
     )
 
 
@@ -132,7 +137,7 @@ def dicom_layer(path: Path) -> ArrayLayer:
         image = pydicom.dcmread(check_file(path))
         frames, samples = int(image.get("NumberOfFrames", 1) or 1), int(image.get("SamplesPerPixel", 1))
         if frames > 1:
-            raise InvalidInputError(f"it has {frames} frames; save the one you need as a file.")
+            raise InvalidInputError(f"it has {frames} frames; save the one you need as a file.", code="image-frames")
         check_size(int(image.Rows) * int(image.Columns) * samples)
         stored = image.pixel_array
         values = import_optional("pydicom.pixels").apply_modality_lut(stored, image)
@@ -155,11 +160,14 @@ def nifti_layer(path: Path) -> ArrayLayer:
         values: Any = np.asarray(image.dataobj.get_unscaled() if plain else image.dataobj).reshape(shape)
         if values.ndim not in (2, 3) or values.dtype.kind not in "buif":
             raise InvalidInputError(
-                f"it holds {values.dtype} of shape {values.shape}; save one volume of real numbers."
+                f"it holds {values.dtype} of shape {values.shape}; save one volume of real numbers.",
+                code="volume-shape",
             )
     upright = np.ascontiguousarray(values.swapaxes(0, 1), dtype=values.dtype.newbyteorder("="))
-    one = upright.ndim == 2 or upright.shape[2] == 1
-    return memory_layer(str(path), upright.reshape(upright.shape[:2]) if one else upright, path=path, slices=not one)
+    single = upright.ndim == 2 or upright.shape[2] == 1
+    return memory_layer(
+        str(path), upright.reshape(upright.shape[:2]) if single else upright, path=path, slices=not single
+    )
 
 
 def open_store(path: Path) -> ArrayLayer:
@@ -174,72 +182,78 @@ def open_store(path: Path) -> ArrayLayer:
     return replace(labelled_layer(opened, str(path)), path=path)
 
 
-def labelled_layer(given: "xr.DataArray | xr.Dataset", label: str) -> ArrayLayer:
+def labelled_layer(data: "xr.DataArray | xr.Dataset", label: str) -> ArrayLayer:
     """Return the layer of an array or a dataset; its planes have the dimensions y and x, in this order if so named."""
-    planes, names = _planes(given, label)
+    planes, names = _planes(data, label)
     for name, plane in zip(names, planes, strict=True):
         if plane.ndim != 2 or plane.size == 0 or plane.dtype.kind not in "buif":
             raise InvalidInputError(
                 f"{label}: source {name or plane.name!r} has the dimensions {', '.join(map(str, plane.dims))} and type "
-                f"{plane.dtype}; it must have two, rows and columns, of real numbers. Select one time or level first."
+                f"{plane.dtype}; it must have two, rows and columns, of real numbers. Select one time or level first.",
+                code="source-dimensions",
             )
     planes = [_upright(plane) for plane in planes]
     first = planes[0]
     for name, plane in zip(names, planes, strict=True):
         if plane.shape != first.shape:
-            raise InvalidInputError(f"{label}: source {name!r} has shape {plane.shape}, the first {first.shape}.")
+            raise InvalidInputError(
+                f"{label}: source {name!r} has shape {plane.shape}, the first {first.shape}.", code="source-shape"
+            )
     bands = tuple(
-        Band(k + 1, name, _stored(plane), None, plane.attrs.get("units"))
+        Band(k + 1, name, _stored_type(plane), None, plane.attrs.get("units"))
         for k, (plane, name) in enumerate(zip(planes, names, strict=True))
     )
-    fills = tuple(tuple(fills_of({**given.attrs, **plane.attrs})) for plane in planes)
-    grid = Grid(first.shape[1], first.shape[0], *_place(given, first))
+    fills = tuple(tuple(fills_of({**data.attrs, **plane.attrs})) for plane in planes)
+    grid = Grid(first.shape[1], first.shape[0], *_georeference(data, first))
     return ArrayLayer(label, bands, grid, planes=tuple(planes), fills=fills)
 
 
-def _planes(given: "xr.DataArray | xr.Dataset", label: str) -> tuple[list[Any], list[str | None]]:
-    if hasattr(given, "data_vars"):
+def _planes(data: "xr.DataArray | xr.Dataset", label: str) -> tuple[list[Any], list[str | None]]:
+    if hasattr(data, "data_vars"):
         # A variable without dimensions is no source: it holds the CRS, as files of the CF conventions have it.
-        found = {str(name): variable for name, variable in given.data_vars.items() if variable.ndim}
-        if not found:
-            raise InvalidInputError(f"{label} is a dataset without variables; it must have one per source.")
-        if len(found) > 1 or next(iter(found.values())).ndim == 2:
-            return list(found.values()), list(found)
-        given = next(iter(found.values()))
-    if given.ndim == 2:
-        return [given], [None if given.name is None else str(given.name)]
-    dimension = next((name for name in SOURCES if name in given.dims), None)
+        variables = {str(name): variable for name, variable in data.data_vars.items() if variable.ndim}
+        if not variables:
+            raise InvalidInputError(
+                f"{label} is a dataset without variables; it must have one per source.", code="sources-empty"
+            )
+        if len(variables) > 1 or next(iter(variables.values())).ndim == 2:
+            return list(variables.values()), list(variables)
+        data = next(iter(variables.values()))
+    if data.ndim == 2:
+        return [data], [None if data.name is None else str(data.name)]
+    dimension = next((name for name in SOURCES if name in data.dims), None)
     if dimension is None:
         raise InvalidInputError(
-            f"{label} has the dimensions {', '.join(map(str, given.dims))}, none of which is {' or '.join(SOURCES)}. "
-            "Rename the dimension of its sources with rename."
+            f"{label} has the dimensions {', '.join(map(str, data.dims))}, none of which is {' or '.join(SOURCES)}. "
+            "Rename the dimension of its sources with rename.",
+            code="source-dimension",
         )
-    n = given.sizes[dimension]
-    labels = given.coords[dimension].values.tolist() if dimension in given.coords else []
-    described = given.attrs.get("long_name", ())
+    n = data.sizes[dimension]
+    labels = data.coords[dimension].values.tolist() if dimension in data.coords else []
+    described = data.attrs.get("long_name", ())
     names: list[str | None] = [None] * n
     if labels and all(isinstance(text, str) for text in labels):
         names = list(labels)
     elif isinstance(described, list | tuple) and len(described) == n:
         names = [str(text) for text in described]
-    return [given.isel({dimension: k}) for k in range(n)], names
+    return [data.isel({dimension: k}) for k in range(n)], names
 
 
 def _upright(plane: Any) -> Any:
-    rows, columns = (next((name for name in known if name in plane.dims), None) for known in (ROWS, COLUMNS))
+    rows, columns = (next((name for name in names if name in plane.dims), None) for names in (ROWS, COLUMNS))
     return plane.transpose(rows, columns) if rows and columns else plane
 
 
-def _stored(plane: Any) -> np.dtype[Any]:
+def _stored_type(plane: Any) -> np.dtype[Any]:
     """Return the type of the values; that in the file, if NaN alone made them floats."""
     own: np.dtype[Any] = plane.dtype
     kept: np.dtype[Any] = np.dtype(plane.encoding.get("dtype", own))
     return kept if kept.kind in "iu" and not any(name in plane.encoding for name in PACKED) else own
 
 
-def _place(given: Any, plane: Any) -> tuple[Any, Any]:
+def _georeference(data: Any, plane: Any) -> tuple[Any, Any]:
     """Return the CRS, as rioxarray and the CF conventions keep it, and the transform; None where there is none."""
-    holders = [given[name] for name in (*given.coords, *getattr(given, "data_vars", ())) if given[name].ndim == 0]
+    holders = [data[name] for name in (*data.coords, *getattr(data, "data_vars", ())) if data[name].ndim == 0]
     text = next((h.attrs[key] for h in holders for key in ("crs_wkt", "spatial_ref") if key in h.attrs), None)
     if text is None or find_spec("rasterio") is None:
         return text, None
@@ -258,7 +272,7 @@ def _place(given: Any, plane: Any) -> tuple[Any, Any]:
 
 
 def is_store(path: Path) -> bool:
-    """Whether a folder is a Zarr store."""
+    """Return whether a folder is a Zarr store."""
     return path.is_dir() and any((path / name).is_file() for name in ("zarr.json", ".zgroup", ".zattrs", ".zmetadata"))
 
 
@@ -277,26 +291,30 @@ def stem_of(path: Path) -> str:
 
 def selected_bands(source: str) -> tuple[str, tuple[str, ...]]:
     """Split an argument into a path and the bands chosen in brackets behind it, if there are any."""
-    found = SELECTION.fullmatch(source)
-    if found is None or Path(source).exists():
+    match = SELECTION.fullmatch(source)
+    if match is None or Path(source).exists():
         return source, ()
-    path = found["path"]
+    path = match["path"]
     if not Path(path).exists() and not path.lower().endswith(SUFFIXES):
         return source, ()  # brackets of a pattern
-    bands = tuple(part.strip() for part in found["bands"].split(","))
+    bands = tuple(part.strip() for part in match["bands"].split(","))
     if not all(bands):
-        raise InvalidInputError(f"{source}: name bands by description or number, separated by commas, as in [B3,B8].")
+        raise InvalidInputError(
+            f"{source}: name bands by description or number, separated by commas, as in [B3,B8].", code="bands-list"
+        )
     return path, bands
 
 
 def existing_path(path: Path) -> Path:
     """Return a path that exists; that it does not is the first thing to say."""
     if not path.exists():
-        raise InvalidInputError(f"There is no file or folder {path}. {_nearest(path)}")
+        raise InvalidInputError(
+            f"There is no file or folder {path}. {_alternative_sentence(path)}", code="file-missing"
+        )
     return path
 
 
-def _nearest(path: Path) -> str:
+def _alternative_sentence(path: Path) -> str:
     """Return a sentence on what is there instead of a path that is not."""
     if str(path) == "-":
         return "Standard input is not read; name a file."
@@ -318,12 +336,12 @@ def _names_in(folder: Path) -> list[str]:
 
 
 def is_pattern(source: str) -> bool:
-    """Whether text has wildcards and is not the name of a file."""
+    """Return whether text has wildcards and is not the name of a file."""
     return WILDCARD.search(source) is not None and not Path(source).exists()
 
 
 def is_many(source: str) -> bool:
-    """Whether an argument is a folder or a pattern, so that it may mean the files of many scenes."""
+    """Return whether an argument is a folder or a pattern, so that it may mean the files of many scenes."""
     if is_store(Path(source)):
         return False
     return Path(source).is_dir() or is_pattern(source)
@@ -337,24 +355,27 @@ def files_by_scene(source: str) -> Mapping[str, Path]:
             if not is_store(file):
                 check_file(file)
         pairs = [(stem_of(file), file) for file in sorted(files)]
-        what = f"image files ({', '.join(SUFFIXES)})"
+        kinds = f"image files ({', '.join(SUFFIXES)})"
     else:
         if "**" in source:
-            raise InvalidInputError(f"{source}: ** is not supported; write one * per folder.")
-        found = map(Path, sorted(glob.glob(source)))  # noqa: PTH207
-        files = [path for path in found if path.is_file() or is_store(path)]
-        pairs = [(_matched(source, file), file) for file in files]
-        what = "files"
+            raise InvalidInputError(f"{source}: ** is not supported; write one * per folder.", code="pattern")
+        paths = map(Path, sorted(glob.glob(source)))  # noqa: PTH207
+        files = [path for path in paths if path.is_file() or is_store(path)]
+        pairs = [(_wildcard_text(source, file), file) for file in files]
+        kinds = "files"
     if not pairs:
-        raise InvalidInputError(f"{source} has no {what}. {_instead(source)}")
+        raise InvalidInputError(f"{source} has no {kinds}. {_contents_sentence(source)}", code="pattern-empty")
     by_scene: dict[str, Path] = {}
     for scene, file in pairs:
         if by_scene.setdefault(scene, file) is not file:
-            raise InvalidInputError(f"{by_scene[scene]} and {file} both belong to scene {scene!r}; remove one of them.")
+            raise InvalidInputError(
+                f"{by_scene[scene]} and {file} both belong to scene {scene!r}; remove one of them.",
+                code="scene-file-twice",
+            )
     return by_scene
 
 
-def _instead(source: str) -> str:
+def _contents_sentence(source: str) -> str:
     """Return a sentence on what a folder holds instead of images, or that of a pattern instead of what it matches."""
     folder = Path(source)
     if not folder.is_dir():
@@ -379,20 +400,21 @@ def warn_if_expanded(files: Sequence[Path]) -> None:
             one_place = len({file.parent for file in files}) <= len(sources)
             pattern = (files[0].parent / f"*{ending}{files[0].suffix}").as_posix()
             example = f", as in '{pattern}'," if one_place else ","
-            warnings.warn(
+            warn(
                 f"{len(files)} files, {first_few([str(file) for file in files])}, are taken for {len(files)} sources "
                 f"of one scene, but look like {len(scenes)} scenes of {len(sources)} sources. Quote patterns"
                 f"{example} or the shell replaces each by all its files.",
+                code="sources-look-like-scenes",
                 stacklevel=2,
             )
             return
 
 
-def _matched(pattern: str, file: Path) -> str:
-    """What the wildcards of a pattern match in a file's path, without its suffix."""
+def _wildcard_text(pattern: str, file: Path) -> str:
+    """Return the text that the wildcards of a pattern match in a file's path, without its suffix."""
     fixed = [re.escape(text) for text in WILDCARD.split(Path(pattern).with_suffix("").as_posix())]
-    found = re.fullmatch("([^/]*)".join(fixed), file.with_suffix("").as_posix())
-    return "_".join(text for text in found.groups() if text) if found else file.stem
+    match = re.fullmatch("([^/]*)".join(fixed), file.with_suffix("").as_posix())
+    return "_".join(text for text in match.groups() if text) if match else file.stem
 
 
 def name_of_source(source: str) -> str:

@@ -8,7 +8,7 @@ import re
 import tomllib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from os import PathLike
 from pathlib import Path
@@ -19,15 +19,23 @@ import numpy as np
 from bimichi._files import atomic_write
 from bimichi.errors import InvalidInputError
 from bimichi.io.annotations import format_of
-from bimichi.io.images import read_image
-from bimichi.io.open import SUFFIXES
+from bimichi.io.dataset import MAX_ADDITIVE_SOURCES, SceneCollection, SceneFiles, open_scenes
+from bimichi.io.images import distinct_names, read_image
+from bimichi.io.open import SUFFIXES, is_many, name_of_source
 from bimichi.sources.bands import Image, first_few
 from bimichi.sources.expressions import parse_expression
 from bimichi.sources.recipes import default_recipe
 
 FILE_NAME = "bimichi.toml"
-SIZE_LIMIT = 2**20  # bytes
+EXPORTS = "bimichi-export"
+"""The folder beside it in which the studio writes what is exported."""
+SIZE_LIMIT = 2**24  # bytes; a project may list thousands of scenes
 SOURCE_KEYS = ("path", "bands", "name", "names", "recipe", "recipes")
+TOP_KEYS = ("sources", "scenes", "expressions", "names", "recipes", "align", "labels")
+LABEL_MARK = "bimichi labels"
+"""The description in a label file of the studio: COCO, whose categories are target, not and ignore."""
+LABEL_OPTIONS: Mapping[str, Any] = {"bags": "boxes", "target": "target", "negative": "not", "labelled_only": True}
+"""What such a file means, as options of `bimichi train`."""
 
 
 @dataclass(frozen=True)
@@ -41,11 +49,39 @@ class ProjectSource:
 
 
 @dataclass(frozen=True)
+class ProjectScene:
+    """A scene by its files, one per source, relative to the project file."""
+
+    name: str
+    files: tuple[str, ...]
+
+
+class Arguments(list[str]):
+    """Sources as arguments of the command line, with the scenes that are listed instead of found, if any are."""
+
+    def __init__(self, paths: Iterable[str], scenes: Sequence[SceneFiles] = ()) -> None:
+        super().__init__(paths)
+        self.scenes = list(scenes)
+
+    def open(self, names: Sequence[str] | None = None, **options: Any) -> SceneCollection:
+        """Open the scenes; options as in `open_scenes`."""
+        if not self.scenes:
+            return open_scenes(list(self), names, **options)
+        first = self.scenes[0]
+        picks = [f"[{','.join(pick)}]" if pick else "" for pick in first.picks]
+        opened = open_scenes([f"{file}{pick}" for file, pick in zip(first.files, picks, strict=True)], names, **options)
+        labels = distinct_names([name_of_source(path) for path in self])
+        many = len(self.scenes) > 1 or any(map(is_many, self))
+        return replace(opened, scenes=self.scenes, source_names=labels, many=many)
+
+
+@dataclass(frozen=True)
 class Project:
     """What a project file holds; paths in it are relative to `folder`.
 
-    `expressions` are as `parse_expression` reads them, `labels` are options about bags and targets, by name, and
-    `commands` those of single commands.
+    `scenes` are listed where the paths of the sources do not find them. `expressions` are as `parse_expression` reads
+    them; `all_names` and `all_recipes` are about all sources at once, for files of several bands and for expressions.
+    `labels` are options about bags and targets, by name, and `commands` those of single commands.
     """
 
     sources: Sequence[ProjectSource]
@@ -53,39 +89,55 @@ class Project:
     labels: Mapping[str, Any] = field(default_factory=dict)
     commands: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     folder: Path = Path()
+    scenes: Sequence[ProjectScene] = ()
+    all_names: Sequence[str] = ()
+    all_recipes: Sequence[str] = ()
+    align: bool = False
 
-    def arguments(self) -> list[str]:
+    def arguments(self) -> Arguments:
         """Return the sources as they are given on the command line."""
-        return [
+        paths = [
             self.located(source.path) + (f"[{','.join(source.bands)}]" if source.bands else "")
             for source in self.sources
         ]
+        bands = tuple(source.bands for source in self.sources)
+        files = {scene.name: tuple(Path(self.located(file)) for file in scene.files) for scene in self.scenes}
+        return Arguments(paths, [SceneFiles(name, some, bands) for name, some in files.items()])
+
+    def open(self, names: Sequence[str] | None = None, drivers: Sequence[str] = ()) -> SceneCollection:
+        """Open its scenes, with other names of the sources if they are given."""
+        computed = [parse_expression(text) for text in self.expressions]
+        options: dict[str, Any] = {"align": self.align, "drivers": drivers, "computed": computed}
+        return self.arguments().open(names or self.names(), limit=MAX_ADDITIVE_SOURCES, **options)
 
     def names(self) -> list[str] | None:
         """Return the names of the sources in their order, None if the file gives none."""
-        return self._each([source.names for source in self.sources], "name")
+        return list(self.all_names) or self._each([source.names for source in self.sources], "name")
 
     def recipes(self) -> list[str] | None:
         """Return the recipes of the sources in their order, None if the file gives none."""
-        return self._each([source.recipes for source in self.sources], "recipe")
+        return list(self.all_recipes) or self._each([source.recipes for source in self.sources], "recipe")
 
     def located(self, path: str) -> str:
         """Return a path or pattern of the file, relative to where the program runs."""
         return str(self.folder / path)
 
-    def _each(self, given: list[tuple[str, ...]], what: str) -> list[str] | None:
-        missing = [source.path for source, values in zip(self.sources, given, strict=True) if not values]
-        if missing and len(missing) < len(given):
+    def _each(self, values_of: list[tuple[str, ...]], key: str) -> list[str] | None:
+        missing = [source.path for source, values in zip(self.sources, values_of, strict=True) if not values]
+        if missing and len(missing) < len(values_of):
             raise InvalidInputError(
-                f"Source {missing[0]!r} of the project file has no {what}, but others have; give each one, or none."
+                f"Source {missing[0]!r} of the project file has no {key}, but others have; give each one, or none.",
+                code="project-source-keys",
             )
-        return None if missing else [value for values in given for value in values]
+        return None if missing else [value for values in values_of for value in values]
 
     def to_toml(self, comments: Iterable[str] = ()) -> str:
         """Return the text of the file, after lines of comments."""
         lines = [f"# {' '.join(line.splitlines())}".rstrip() for line in comments]
-        if self.expressions:
-            lines += ["", f"expressions = {_toml(list(self.expressions))}"]
+        lists = {"expressions": self.expressions, "names": self.all_names, "recipes": self.all_recipes}
+        top = [f"{key} = {_toml(list(texts))}" for key, texts in lists.items() if texts]
+        top += ["align = true"] if self.align else []
+        lines += ["", *top] if top else []
         for source in self.sources:
             lines += ["", "[[sources]]", f"path = {_toml(source.path)}"]
             lines += [f"bands = {_toml(list(source.bands))}"] if source.bands else []
@@ -94,6 +146,8 @@ class Project:
                     lines.append(
                         f"{key} = {_toml(values[0])}" if len(values) == 1 else f"{key}s = {_toml(list(values))}"
                     )
+        for scene in self.scenes:
+            lines += ["", "[[scenes]]", f"name = {_toml(scene.name)}", f"files = {_toml(list(scene.files))}"]
         for title, options in {"labels": self.labels, **self.commands}.items():
             if options:
                 lines += ["", f"[{title}]", *(f"{key} = {_toml(value)}" for key, value in options.items())]
@@ -106,22 +160,35 @@ def read_project(path: str | PathLike[str]) -> Project:
     tables = _tables(file)
     entries = tables.pop("sources", [])
     if not isinstance(entries, list) or not entries or not all(isinstance(entry, dict) for entry in entries):
-        raise InvalidInputError(f"{file} must have one table [[sources]] per source, each with a path.")
+        raise InvalidInputError(
+            f"{file} must have one table [[sources]] per source, each with a path.", code="project-sources"
+        )
     expressions = _texts(tables.pop("expressions", []), file, "expressions")
     for text in expressions:
         parse_expression(text)
+    names = _texts(tables.pop("names", []), file, "names")
+    recipes = _without_code(_texts(tables.pop("recipes", []), file, "recipes"), file)
+    scenes = _scenes(tables.pop("scenes", []), file, len(entries))
+    align = tables.pop("align", False)
+    if not isinstance(align, bool):
+        raise InvalidInputError(
+            f"align in {file} must be true or false, got {str(align)[:80]!r}.", code="project-value"
+        )
     stray = [key for key, table in tables.items() if not isinstance(table, dict)]
     if stray:
-        raise unknown_key(file, stray[0], ["sources", "expressions", "labels"], "")
+        raise unknown_key(file, stray[0], TOP_KEYS, "")
     for title, table in tables.items():
         for key, value in table.items():
             parts = value if isinstance(value, list) else [value]
             if not all(isinstance(part, str | int | float) for part in parts):
                 kinds = first_few(sorted({type(part).__name__ for part in parts}))
                 rule = "must be text, a number, true or false"
-                raise InvalidInputError(f"{key} in [{title}] of {file} {rule}, got {kinds}.")
+                raise InvalidInputError(
+                    f"{key} in [{title}] of {file} {rule}, got {kinds}.", code="project-value", value=kinds
+                )
     sources = tuple(_source(file, k + 1, entry) for k, entry in enumerate(entries))
-    return Project(sources, expressions, tables.pop("labels", {}), tables, file.parent)
+    labels = tables.pop("labels", {})
+    return Project(sources, expressions, labels, tables, file.parent, scenes, names, recipes, align)
 
 
 def write_project(path: str | PathLike[str], project: Project, comments: Iterable[str] = ()) -> None:
@@ -137,23 +204,29 @@ def unknown_key(file: Path, key: str, known: Iterable[str], where: str) -> Inval
     hint = f" Did you mean {near[0]!r}?" if near else ""
     section = f" in [{where}]" if where else ""
     listed = ", ".join(choices) or "none"
-    return InvalidInputError(f"{file} has an unknown key {key[:80]!r}{section}.{hint} Known keys: {listed}.")
+    return InvalidInputError(
+        f"{file} has an unknown key {key[:80]!r}{section}.{hint} Known keys: {listed}.", code="project-key"
+    )
 
 
 def _tables(file: Path) -> dict[str, Any]:
     try:
         if not file.is_file():
             reason = "it is not a regular file" if file.exists() else "there is no such file; `bimichi init` writes one"
-            raise InvalidInputError(f"Cannot read the project file {file}: {reason}.")
+            raise InvalidInputError(f"Cannot read the project file {file}: {reason}.", code="project-unreadable")
         if file.stat().st_size > SIZE_LIMIT:
-            raise InvalidInputError(f"Cannot read the project file {file}: it is larger than {SIZE_LIMIT:,} bytes.")
+            raise InvalidInputError(
+                f"Cannot read the project file {file}: it is larger than {SIZE_LIMIT:,} bytes.", code="project-large"
+            )
         return tomllib.loads(file.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InvalidInputError(
-            f"Cannot read the project file {file}: it is not valid TOML ({str(error)[:200]})."
+            f"Cannot read the project file {file}: it is not valid TOML ({str(error)[:200]}).", code="project-toml"
         ) from error
     except OSError as error:
-        raise InvalidInputError(f"Cannot read the project file {file}: {error.strerror or error}.") from error
+        raise InvalidInputError(
+            f"Cannot read the project file {file}: {error.strerror or error}.", code="project-unreadable"
+        ) from error
 
 
 def _source(file: Path, number: int, entry: Mapping[str, Any]) -> ProjectSource:
@@ -162,37 +235,75 @@ def _source(file: Path, number: int, entry: Mapping[str, Any]) -> ProjectSource:
             raise unknown_key(file, key, SOURCE_KEYS, "[sources]")
     path = entry.get("path")
     if not isinstance(path, str) or not path.strip() or "\0" in path:
-        raise InvalidInputError(f"Source {number} of {file} needs a path: a file, a folder or a pattern, got {path!r}.")
+        raise InvalidInputError(
+            f"Source {number} of {file} needs a path: a file, a folder or a pattern, got {path!r}.",
+            code="project-source-path",
+            value=path,
+        )
     for one, several in (("name", "names"), ("recipe", "recipes")):
         if one in entry and several in entry:
-            raise InvalidInputError(f"Source {number} of {file} has both {one} and {several}; keep one of them.")
+            raise InvalidInputError(
+                f"Source {number} of {file} has both {one} and {several}; keep one of them.", code="project-source-keys"
+            )
     bands = _texts(entry.get("bands", []), file, "bands")
     names = _texts(entry.get("names", entry.get("name", [])), file, "names")
-    recipes = _texts(entry.get("recipes", entry.get("recipe", [])), file, "recipes")
-    for recipe in recipes:
-        if ":" in recipe:
-            raise InvalidInputError(
-                f"{file} names the recipe {recipe[:80]!r} by an import path, which a project file may not do, as it "
-                "would run code. Give it on the command line, with --recipe."
-            )
+    recipes = _without_code(_texts(entry.get("recipes", entry.get("recipe", [])), file, "recipes"), file)
     n_made = max(len(bands), len(names))
     if len(recipes) == 1 and n_made > 1:
         recipes = recipes * n_made
     return ProjectSource(path, bands, names, recipes)
 
 
+def _without_code(recipes: tuple[str, ...], file: Path) -> tuple[str, ...]:
+    for recipe in recipes:
+        if ":" in recipe:
+            raise InvalidInputError(
+                f"{file} names the recipe {recipe[:80]!r} by an import path, which a project file may not do, as it "
+                "would run code. Give it on the command line, with --recipe.",
+                code="project-recipe",
+            )
+    return recipes
+
+
+def _scenes(entries: Any, file: Path, n_sources: int) -> tuple[ProjectScene, ...]:
+    rule = f"{file} must give every scene in [[scenes]] a name of its own, and files, one per source"
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        raise InvalidInputError(f"{rule}.", code="project-scenes")
+    names = [entry.get("name") for entry in entries]
+    for entry in entries:
+        name, files = entry.get("name"), entry.get("files")
+        texts = [name, *files] if isinstance(files, list) and len(files) == n_sources else [None]
+        usable = all(isinstance(text, str) and text.strip() and "\0" not in text for text in texts)
+        if not usable or names.count(name) > 1 or set(entry) != {"name", "files"}:
+            raise InvalidInputError(f"{rule}, got {str(entry)[:200]}.", code="model-record")
+    return tuple(ProjectScene(entry["name"], tuple(entry["files"])) for entry in entries)
+
+
 def _texts(value: Any, file: Path, key: str) -> tuple[str, ...]:
     listed = [value] if isinstance(value, str) else value
     if not isinstance(listed, list) or not all(isinstance(text, str) and text.strip() for text in listed):
-        raise InvalidInputError(f"{key} in {file} must be text, or a list of texts, got {str(value)[:80]!r}.")
+        raise InvalidInputError(
+            f"{key} in {file} must be text, or a list of texts, got {str(value)[:80]!r}.", code="project-text"
+        )
     if key != "expressions" and any("," in text for text in listed if key != "recipes"):
-        raise InvalidInputError(f'{key} in {file} must not hold commas; write a list, as in ["a", "b"].')
+        raise InvalidInputError(
+            f'{key} in {file} must not hold commas; write a list, as in ["a", "b"].', code="project-commas"
+        )
     return tuple(listed)
 
 
 def _toml(value: Any) -> str:
     """Write a value; texts of TOML are those of JSON, but for one character."""
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def is_label_file(path: Path) -> bool:
+    """Return whether a file, by its beginning, holds labels of the studio."""
+    try:
+        with path.open("rb") as file:
+            return path.suffix == ".json" and LABEL_MARK.encode() in file.read(200)
+    except (OSError, ValueError):
+        return False
 
 
 MOST_FILES = 50_000
@@ -232,7 +343,7 @@ def discover(folder: Path) -> Discovery:
     known format, one for all or one per scene. Nothing is written.
     """
     if not folder.is_dir():
-        raise InvalidInputError(f"{folder} is not a folder; name one that holds images.")
+        raise InvalidInputError(f"{folder} is not a folder; name one that holds images.", code="not-folder")
     images, others = _files(folder)
     result = Discovery()
     groups = (
@@ -277,13 +388,15 @@ def _files(folder: Path) -> tuple[list[Path], list[Path]]:
     for path in _walk(folder, DEPTH):
         (images if path.suffix.lower() in SUFFIXES else others).append(path)
         if len(images) + len(others) > MOST_FILES:
-            raise InvalidInputError(f"{folder} holds more than {MOST_FILES:,} files; name a folder with fewer.")
+            raise InvalidInputError(
+                f"{folder} holds more than {MOST_FILES:,} files; name a folder with fewer.", code="folder-large"
+            )
     return images, [path for path in others if path.name != FILE_NAME and not path.name.endswith(".aux.xml")]
 
 
 def _walk(folder: Path, depth: int) -> Iterator[Path]:
     for path in sorted(folder.iterdir()):
-        if path.name.startswith("."):
+        if path.name.startswith(".") or path.name == EXPORTS:
             continue
         if path.is_dir() and not path.is_symlink() and depth:
             yield from _walk(path, depth - 1)
@@ -365,7 +478,7 @@ def _single(root: Path, images: Sequence[Path]) -> list[_Group]:
 
 
 def _is_mask(group: _Group, image: Image) -> bool:
-    """Whether images are masks of targets: by their name, or since they are of one band with few whole values."""
+    """Return whether images are masks of targets: by their name, or as they are of one band with few whole values."""
     if image.ndim != 2:
         return False
     if TARGETS.search(group.name):
@@ -379,28 +492,33 @@ def _is_mask(group: _Group, image: Image) -> bool:
 def _annotations(
     folder: Path, groups: Sequence[_Group], others: Sequence[Path], used: set[Path], result: Discovery
 ) -> dict[str, object]:
-    """Return options for annotation files: one per scene in a folder, or one for all scenes."""
+    """Return options for annotation files: labels of the studio, one file per scene, or one for all scenes."""
+    drawn = next((path for path in others if path.parent == folder and is_label_file(path)), None)
+    if drawn is not None:
+        used.add(drawn)
+        result.found.append(f"labels of the studio: {drawn.name}")
+        return {"boxes": drawn.name, **LABEL_OPTIONS}
     first = groups[0].files
     by_suffix: dict[str, list[Path]] = defaultdict(list)
     for path in others:
         by_suffix[path.suffix].append(path)
     for files in by_suffix.values():
         stems = {path.stem for path in files}
-        given = _pattern(folder, files)
-        if given is None or len(first) < 2 or not all({scene, path.stem} & stems for scene, path in first.items()):
+        pattern = _pattern(folder, files)
+        if pattern is None or len(first) < 2 or not all({scene, path.stem} & stems for scene, path in first.items()):
             continue
-        known = format_of(files[0])
+        kind = format_of(files[0])
         result.found.append(
-            f"annotations, one file per scene: {given} ({known.name if known else 'of an unknown format'})"
+            f"annotations, one file per scene: {pattern} ({kind.name if kind else 'of an unknown format'})"
         )
-        if known:
+        if kind:
             used.update(files)
-            return {"labels": given}
+            return {"labels": pattern}
     for files in by_suffix.values():
-        known = format_of(files[0]) if len(files) == 1 else None
-        if known:
+        kind = format_of(files[0]) if len(files) == 1 else None
+        if kind:
             used.update(files)
-            result.found.append(f"annotations: {files[0].relative_to(folder).as_posix()} ({known.name})")
+            result.found.append(f"annotations: {files[0].relative_to(folder).as_posix()} ({kind.name})")
             return {"boxes": files[0].relative_to(folder).as_posix()}
     return {}
 

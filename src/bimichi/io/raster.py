@@ -70,7 +70,7 @@ def open_source(path: str | PathLike[str], drivers: Sequence[str] = ()) -> Any:
             failed = failed or error
     assert failed is not None  # every driver has failed
     hint = "" if drivers else ", or it is not a GeoTIFF: then name its driver (--driver)"
-    raise InvalidInputError(f"Cannot read {path!s}: {reason_of(failed)}{hint}.") from failed
+    raise InvalidInputError(f"Cannot read {path!s}: {reason_of(failed)}{hint}.", code="file-unreadable") from failed
 
 
 def reason_of(error: BaseException) -> str:
@@ -166,11 +166,13 @@ def _inspect(path: str, dataset: Any, drivers: tuple[str, ...]) -> RasterLayer:
     numbers = [k for k in dataset.indexes if colours[k] != enums.ColorInterp.alpha or dataset.descriptions[k - 1]]
     transparent = len(numbers) < dataset.count
     if not numbers:
-        raise InvalidInputError("it has no band that can be a source.")
+        raise InvalidInputError("it has no band that can be a source.", code="raster-bands")
     kinds = [np.dtype(name) for name in dataset.dtypes]
     for k in numbers:
         if kinds[k - 1].kind not in "buif":
-            raise InvalidInputError(f"it has bands of type {kinds[k - 1]}; sources must be real numbers.")
+            raise InvalidInputError(
+                f"it has bands of type {kinds[k - 1]}; sources must be real numbers.", code="source-type"
+            )
     height, width = dataset.block_shapes[0]
     check_size(height * width, "one of its tiles")
     about = zip(dataset.indexes, dataset.descriptions, kinds, dataset.nodatavals, dataset.units, strict=True)

@@ -206,20 +206,26 @@ def _common_grid(layers: Sequence[Layer], align: bool) -> Grid:
         if layer.grid.shape == first.grid.shape[::-1] and not (first.grid.placed and layer.grid.placed):
             raise InvalidInputError(
                 f"{layer.label} has {layer.grid}, but {first.label} has {first.grid}: width and height are swapped. "
-                "Rotate or transpose one of them and save it again."
+                "Rotate or transpose one of them and save it again.",
+                code="grids-swapped",
             )
         if not align:
             raise InvalidInputError(
                 f"Sources must lie on one grid and show the same place in each pixel, but\n  {first.label} has "
                 f"{first.grid}\n  {layer.label} has {layer.grid}\nRegister and resample them first, or pass align=True "
-                "(--align) to resample all to the first."
+                "(--align) to resample all to the first.",
+                code="grids-differ",
             )
         if grid.placed or layer.grid.placed:
             for one, own in ((first, grid), (layer, layer.grid)):
                 if own.crs is None:
-                    raise InvalidInputError(f"{one.label} has no CRS, so it cannot be aligned; assign one to it.")
+                    raise InvalidInputError(
+                        f"{one.label} has no CRS, so it cannot be aligned; assign one to it.", code="align-crs"
+                    )
             if not isinstance(layer, RasterLayer):
-                raise InvalidInputError(f"{layer.label} cannot be aligned; save it as a GeoTIFF first.")
+                raise InvalidInputError(
+                    f"{layer.label} cannot be aligned; save it as a GeoTIFF first.", code="align-format"
+                )
     return grid
 
 
@@ -236,7 +242,8 @@ def _sources(layers: Sequence[Layer], labels: Sequence[str], colours: bool) -> t
         n = len(layer.bands)
         if layer.slices and n > 1:
             raise InvalidInputError(
-                f"{layer.label} has {n} slices; choose one by its number, such as {layer.label}[{n // 2}]."
+                f"{layer.label} has {n} slices; choose one by its number, such as {layer.label}[{n // 2}].",
+                code="slice-missing",
             )
         joined = n == 1 or (layer.colour and colours and not alone)
         for bands in [range(n)] if joined else [[j] for j in range(n)]:

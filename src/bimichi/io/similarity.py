@@ -1,13 +1,12 @@
-"""Whether new images are like those of training: their types are compared before fusing, their values while fusing."""
+"""Comparison of new images with those of training: of types before fusing, and of values."""
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from threading import Lock
 
 import numpy as np
 
-from bimichi.errors import InvalidInputError
+from bimichi.errors import InvalidInputError, warn
 from bimichi.io.scene import OpenScene, SceneSource
 from bimichi.record import SourceInput
 from bimichi.rule import FusionRule
@@ -34,31 +33,34 @@ def describe_input(image: Image, source: SceneSource) -> SourceInput | None:
     return SourceInput(source.dtype.name, *ends, (float(low), float(high)), source.units, expression)
 
 
-def join_inputs(known: Sequence[SourceInput]) -> SourceInput:
+def join_inputs(inputs: Sequence[SourceInput]) -> SourceInput:
     """Return the type and the range of a source in several scenes."""
-    usual = (min(one.usual[0] for one in known), max(one.usual[1] for one in known))
-    low, high = min(one.low for one in known), max(one.high for one in known)
-    return replace(known[0], low=low, high=high, usual=usual)
+    usual = (min(scene.usual[0] for scene in inputs), max(scene.usual[1] for scene in inputs))
+    low, high = min(scene.low for scene in inputs), max(scene.high for scene in inputs)
+    return replace(inputs[0], low=low, high=high, usual=usual)
 
 
 def warn_of_inputs(inputs: Sequence[SourceInput], recipes: Sequence[str], names: Sequence[str], scaled: bool) -> None:
     """Warn of sources that are constant in training, or that their recipe maps to little of [-1, 1]."""
-    for one, recipe, name in zip(inputs, recipes, names, strict=True):
-        if one.low == one.high:
-            warnings.warn(
-                f"Source {name!r} is constant: it is {one.low:.6g} in every pixel of training, so nothing can be "
+    for trained, recipe, name in zip(inputs, recipes, names, strict=True):
+        if trained.low == trained.high:
+            warn(
+                f"Source {name!r} is constant: it is {trained.low:.6g} in every pixel of training, so nothing can be "
                 "learned from it. Leave it out, or check its files.",
+                code="source-constant",
                 stacklevel=2,
             )
             continue
         if scaled or not _by_type(recipe):
             continue
-        made = make_plane(np.array([one.usual], np.float64), recipe, np.dtype(one.dtype))[0]
-        if made[1] - made[0] < 2 * SLIVER:
-            warnings.warn(
-                f"Source {name!r} ({one.dtype}) has values of about {one.usual[0]:.6g} to {one.usual[1]:.6g}, which "
-                f"{recipe} maps to {made[0]:.3f} to {made[1]:.3f}: little of [-1, 1]. Pass scale='minmax' (--scale "
+        (low, high), dtype = trained.usual, np.dtype(trained.dtype)
+        mapped = make_plane(np.array([[low, high]], np.float64), recipe, dtype)[0]
+        if mapped[1] - mapped[0] < 2 * SLIVER:
+            warn(
+                f"Source {name!r} ({dtype}) has values of about {low:.6g} to {high:.6g}, which "
+                f"{recipe} maps to {mapped[0]:.3f} to {mapped[1]:.3f}: little of [-1, 1]. Pass scale='minmax' (--scale "
                 "minmax) to learn its range, or choose the recipe equalize.",
+                code="source-narrow",
                 stacklevel=2,
             )
 
@@ -73,10 +75,11 @@ def warn_of_fill(image: Image, name: str, scene: str) -> bool:
     for end, step in ((0, steps[0]), (-1, steps[-1])):
         if step > steps.sum() / 2 and counts[end] >= FILLED * counts.sum():
             rest = np.delete(distinct, end)
-            warnings.warn(
+            warn(
                 f"Source {name!r} of scene {scene!r} is {distinct[end]:.6g} in {counts[end] / counts.sum():.1%} of its "
                 f"pixels, far from all others ({rest[0]:.6g} to {rest[-1]:.6g}). If that means no data, declare it as "
                 f"the nodata value of the file, or replace it by NaN.",
+                code="nodata-undeclared",
                 stacklevel=2,
             )
             return True
@@ -89,9 +92,10 @@ def warn_of_copies(planes: Sequence[Image], names: Sequence[str]) -> None:
         for other, earlier in zip(planes[:k], names, strict=False):
             if np.array_equal(plane[::9], other[::9], equal_nan=True) and np.array_equal(plane, other, equal_nan=True):
                 if np.nanmin(plane) < np.nanmax(plane):
-                    warnings.warn(
+                    warn(
                         f"Sources {earlier!r} and {names[k]!r} are identical in every pixel. Leave one out, check "
                         "their files, or give them different recipes (--recipe).",
+                        code="sources-identical",
                         stacklevel=2,
                     )
                 break
@@ -105,12 +109,14 @@ def check_types(rule: FusionRule, scene: OpenScene, recipes: Sequence[str]) -> N
             raise InvalidInputError(
                 f"Source {source.name!r} of scene {scene.name!r} is {now}, but the model was trained on {before}: "
                 f"{recipe} maps the range of the type to [-1, 1], so the same values would mean something else. "
-                f"Convert it to {before}, or train on {now}."
+                f"Convert it to {before}, or train on {now}.",
+                code="type-of-training",
             )
         if trained.units and source.units and trained.units != source.units:
-            warnings.warn(
+            warn(
                 f"Source {source.name!r} of scene {scene.name!r} is in {source.units}, but the model was trained on "
                 f"{trained.units}. Convert it, unless both mean the same.",
+                code="units-differ",
                 stacklevel=2,
             )
 
@@ -127,10 +133,10 @@ class InputWatch:
         # Recipes that compare the values of an image with each other do not depend on their range.
         self._relative = [not find_recipe(recipe).pointwise for recipe in rule.recipes or ()] or [False] * n
         self._low, self._high = [np.inf] * n, [-np.inf] * n
-        self._outside, self._known = [0] * n, [0] * n
+        self._outside, self._counted = [0] * n, [0] * n
 
     def see(self, images: Sequence[Image]) -> None:
-        """Take note of a part of each source, before its recipe."""
+        """Record the range of a part of each source, before its recipe."""
         for k, (image, trained) in enumerate(zip(images, self._trained, strict=False)):
             low, high = float(np.fmin.reduce(image, axis=None)), float(np.fmax.reduce(image, axis=None))
             if not low <= high:  # all NaN
@@ -141,40 +147,42 @@ class InputWatch:
             with self._lock:
                 self._low[k], self._high[k] = min(self._low[k], low), max(self._high[k], high)
                 self._outside[k] += outside
-                self._known[k] += image.size
+                self._counted[k] += image.size
 
     def warn(self) -> None:
         """Warn of sources whose values are far from those of training."""
         for k, trained in enumerate(self._trained):
-            if not self._known[k] or trained.low == trained.high:
+            if not self._counted[k] or trained.low == trained.high:
                 continue
             low, high = self._low[k], self._high[k]
-            what = f"Source {self._scene.sources[k].name!r} of scene {self._scene.name!r}"
+            source = f"Source {self._scene.sources[k].name!r} of scene {self._scene.name!r}"
             before = f"the model was trained on {trained.low:.6g} to {trained.high:.6g}"
             remedy = "Check its units and its file; convert it to those of training, or train again."
-            share = self._outside[k] / self._known[k]
+            share = self._outside[k] / self._counted[k]
             if low == high:
-                warnings.warn(f"{what} is constant ({low:.6g}), but {before}. {remedy}", stacklevel=2)
+                warn(f"{source} is constant ({low:.6g}), but {before}. {remedy}", code="source-constant", stacklevel=2)
             elif self._relative[k]:
                 continue
             elif share > MANY:
-                text = f"{what} has values of {low:.6g} to {high:.6g}, {share:.0%} of them far outside: {before}."
-                warnings.warn(f"{text} {remedy}", stacklevel=2)
+                text = f"{source} has values of {low:.6g} to {high:.6g}, {share:.0%} of them far outside: {before}."
+                warn(f"{text} {remedy}", code="source-beyond-training", stacklevel=2)
             elif high - low < NARROW * (trained.high - trained.low):
-                warnings.warn(
-                    f"{what} only has values of {low:.6g} to {high:.6g}, but {before}. {remedy}", stacklevel=2
+                warn(
+                    f"{source} only has values of {low:.6g} to {high:.6g}, but {before}. {remedy}",
+                    code="source-narrow",
+                    stacklevel=2,
                 )
 
 
 def means_other(recipe: str, first: str, second: str) -> bool:
-    """Whether a recipe makes something else of the same values if they are stored in another type."""
+    """Return whether a recipe maps the same values differently if they are stored in another type."""
     if first == second or not _by_type(recipe):
         return False
     make, values = find_recipe(recipe).function, np.array([[0, 1]])
-    one, other = (make(values.astype(kind)) for kind in (first, second))
-    return not np.allclose(one, other)
+    before, after = (make(values.astype(kind)) for kind in (first, second))
+    return not np.allclose(before, after)
 
 
 def _by_type(recipe: str) -> bool:
-    """Whether a recipe maps the range of the type of an image, rather than that of its values."""
+    """Return whether a recipe maps the range of the type of an image, rather than that of its values."""
     return recipe != AS_IS and find_recipe(recipe).pointwise

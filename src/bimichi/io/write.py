@@ -31,10 +31,17 @@ def write_image(path: str | PathLike[str], image: ArrayLike) -> None:
     array = np.asarray(image)
     if array.ndim not in (2, 3) or array.size == 0:
         raise InvalidInputError(
-            f"image must have shape (height, width) or (height, width, n_bands), got {array.shape}."
+            f"image must have shape (height, width) or (height, width, n_bands), got {array.shape}.",
+            code="image-shape",
+            argument="image",
+            value=array.shape,
         )
     if array.dtype.kind != "f" and array.dtype not in (np.bool_, np.uint8, np.uint16):
-        raise InvalidInputError(f"image has type {array.dtype}; it must be floats, uint8, uint16 or bool. Convert it.")
+        raise InvalidInputError(
+            f"image has type {array.dtype}; it must be floats, uint8, uint16 or bool. Convert it.",
+            code="image-type",
+            argument="image",
+        )
     if array.dtype == np.bool_:
         array = array * np.uint8(255)
     if array.shape[2:] == (1,):
@@ -42,7 +49,9 @@ def write_image(path: str | PathLike[str], image: ArrayLike) -> None:
     writers = {".tif": _write_tiff, ".tiff": _write_tiff, ".png": _write_png}
     suffix = Path(str(path)).suffix.lower()
     if suffix not in writers:
-        raise InvalidInputError(f"path must end in .tif, .tiff or .png, got {path!s}.")
+        raise InvalidInputError(
+            f"path must end in .tif, .tiff or .png, got {path!s}.", code="output-suffix", argument="path", value=path
+        )
     encoded = BytesIO()  # of which a full disk is reported as such; numpy, writing to a file, does not say so
     writers[suffix](encoded, array)
     atomic_write(path, lambda file: file.write(encoded.getbuffer()))
@@ -61,18 +70,23 @@ def _write_png(file: BytesIO, image: Image) -> None:
         if missing:
             raise InvalidInputError(
                 f"image has NaN in {missing:,} places, which PNG cannot hold. Write a TIFF, or fill them, "
-                "e.g. with numpy.nan_to_num(image, nan=-1)."
+                "e.g. with numpy.nan_to_num(image, nan=-1).",
+                code="png-nan",
+                argument="image",
             )
         low, high = float(image.min()), float(image.max())
         if low < -1 or high > 1:
             raise InvalidInputError(
                 f"image has floats from {low:.6g} to {high:.6g}; PNG holds floats in [-1, 1]. Write a TIFF, or map it "
-                "with bimichi.sources.to_bipolar."
+                "with bimichi.sources.to_bipolar.",
+                code="png-range",
+                argument="image",
             )
         image = np.rint((image.astype(np.float64) + 1) * 127.5).astype(np.uint8)
     if image.shape[2:] not in ((), (3,)) or (image.ndim == 3 and image.dtype == np.uint16):
         raise InvalidInputError(
-            f"PNG holds one band, or RGB of 8 bits, got {image.dtype} of shape {image.shape}. Write a TIFF."
+            f"PNG holds one band, or RGB of 8 bits, got {image.dtype} of shape {image.shape}. Write a TIFF.",
+            code="png-bands",
         )
     import_optional("PIL.Image").fromarray(np.ascontiguousarray(image)).save(file, "PNG")
 
@@ -108,14 +122,23 @@ def write_geotiff(
         array = array[..., None]
     if array.ndim != 3 or array.size == 0 or array.dtype.kind not in "biuf":
         rule = "image must be numbers of shape (height, width) or (height, width, n_bands)"
-        raise InvalidInputError(f"{rule}, got {array.dtype} of shape {np.shape(image)}.")
+        raise InvalidInputError(f"{rule}, got {array.dtype} of shape {np.shape(image)}.", code="image-shape")
     if Path(path).suffix.lower() not in (".tif", ".tiff"):
-        raise InvalidInputError(f"path must end in .tif or .tiff, got {path!s}.")
+        raise InvalidInputError(
+            f"path must end in .tif or .tiff, got {path!s}.", code="output-suffix", argument="path", value=path
+        )
     if crs is None or transform is None or len(tuple(transform)) < 6:
-        given = f"crs is {crs!r} and transform {transform!r}"
-        raise InvalidInputError(f"{given}; give both, or write an image without coordinates with write_image.")
+        problem = f"crs is {crs!r} and transform {transform!r}"
+        raise InvalidInputError(
+            f"{problem}; give both, or write an image without coordinates with write_image.",
+            code="georeference-incomplete",
+        )
     if names is not None and len(names) != array.shape[2]:
-        raise InvalidInputError(f"names has {len(names)} entries, but image has {array.shape[2]} bands.")
+        raise InvalidInputError(
+            f"names has {len(names)} entries, but image has {array.shape[2]} bands.",
+            code="names-number",
+            argument="names",
+        )
     array = array.astype(np.uint8) if array.dtype == np.bool_ else array
     placed = {"crs": crs, "transform": import_optional("rasterio").Affine(*list(transform)[:6]), "nodata": nodata}
     size = {"height": array.shape[0], "width": array.shape[1], "count": array.shape[2], "dtype": array.dtype.name}
@@ -126,4 +149,4 @@ def write_geotiff(
                 for k, name in enumerate(names or (), 1):
                     dataset.set_band_description(k, name)
         except import_optional("rasterio.errors").RasterioError as error:
-            raise BimichiError(f"Cannot write {path}: {reason_of(error)}.") from error
+            raise BimichiError(f"Cannot write {path}: {reason_of(error)}.", code="output-unwritable") from error

@@ -47,7 +47,8 @@ class Terms:
         if self.n_sources > MAX_SOURCES:
             raise InvalidInputError(
                 f"{self.n_sources} sources have {2 * self.n_sources**2:,} terms, whose quadratic form takes "
-                f"{32 * self.n_sources**4 / 2**30:,.1f} GiB; at most {MAX_SOURCES} sources are supported. Use fewer."
+                f"{32 * self.n_sources**4 / 2**30:,.1f} GiB; at most {MAX_SOURCES} sources are supported. Use fewer.",
+                code="sources-many",
             )
 
     @property
@@ -57,7 +58,7 @@ class Terms:
 
     @property
     def row_length(self) -> int:
-        """How many terms an instance uses at most: one per source and one per pair of sources."""
+        """Number of terms that an instance uses at most: one per source and one per pair of sources."""
         return self.n_sources * (self.n_sources + 1) // 2
 
     @cached_property
@@ -93,12 +94,12 @@ class Terms:
         return np.where(self.index >= 0, values[self.index], 0.0)
 
     def totals(self, values: Floats) -> Floats:
-        """The values at (C, empty) and at (empty, C)."""
+        """Return the values at (C, empty) and at (empty, C)."""
         m, table = self.n_sources, self.matrix(values)
         return np.array([np.triu(part).sum() for part in (table[:m, :m], table[m:, m:])])
 
     def slack(self, values: Floats) -> Floats:
-        """For each side, the least that its source moves the measure its own way when it joins; O(m^2).
+        """Return, for each side, the least that its source moves the measure its own way when it joins; O(m^2).
 
         Of every other source, the worst (A, B) picks what is least: absent, up or down. So the terms are monotone if
         and only if no slack is below zero.
@@ -116,12 +117,12 @@ class Terms:
         is divided by it. Neither step makes a slack smaller than zero.
         """
         m = self.n_sources
-        made = np.array(values, dtype=np.float64)
-        made[: 2 * m] += self.sign * np.maximum(0.0, MARGIN - self.slack(made))
-        up, down = self.totals(made) * [1, -1]
-        made[:m] += max(0.0, down - up) / m
-        made[m : 2 * m] -= max(0.0, up - down) / m
-        return np.asarray(made / max(up, down))
+        terms = np.array(values, dtype=np.float64)
+        terms[: 2 * m] += self.sign * np.maximum(0.0, MARGIN - self.slack(terms))
+        up, down = self.totals(terms) * [1, -1]
+        terms[:m] += max(0.0, down - up) / m
+        terms[m : 2 * m] -= max(0.0, up - down) / m
+        return np.asarray(terms / max(up, down))
 
     def neutral(self) -> Floats:
         """All sources alike, no pair: the mean of the sources."""
@@ -180,9 +181,15 @@ class AdditiveBiCapacity(Measure):
         values = number_array(terms, "terms")
         m = max(1, round((values.size / 2) ** 0.5))
         if values.shape != (2 * m * m,):
-            raise InvalidInputError(f"terms has shape {values.shape}; m sources have 2 m^2 terms (2, 8, 18, 32, ...).")
+            raise InvalidInputError(
+                f"terms has shape {values.shape}; m sources have 2 m^2 terms (2, 8, 18, 32, ...).",
+                code="terms-shape",
+                argument="terms",
+            )
         if isinstance(order, bool) or order not in (1, 2):
-            raise InvalidInputError(f"order must be 1 or 2, got {order!r}.")
+            raise InvalidInputError(
+                f"order must be 1 or 2, got {order!r}.", code="order", argument="order", value=order
+            )
         space = Terms(m, pairs=order == 2)
         names = check_names(source_names, m)
         _check(space, values, names)
@@ -207,12 +214,24 @@ class AdditiveBiCapacity(Measure):
         mixed = np.zeros_like(above) if cross is None else number_array(cross, "cross")
         for what, table in (("up", above), ("down", below), ("cross", mixed)):
             if table.ndim != 2 or table.shape != (len(above), len(above)):
-                raise InvalidInputError(f"{what} must have one row and one column per source, got shape {table.shape}.")
+                raise InvalidInputError(
+                    f"{what} must have one row and one column per source, got shape {table.shape}.",
+                    code="pairs-shape",
+                    argument=what,
+                )
         for what, table in (("up", above), ("down", below)):
             if not np.array_equal(table, table.T, equal_nan=True):
-                raise InvalidInputError(f"{what} must be symmetric: the pair (i, k) is the pair (k, i).")
+                raise InvalidInputError(
+                    f"{what} must be symmetric: the pair (i, k) is the pair (k, i).",
+                    code="pairs-symmetric",
+                    argument=what,
+                )
         if mixed.diagonal().any():
-            raise InvalidInputError("cross must be 0 on its diagonal: a source is not in A and in B.")
+            raise InvalidInputError(
+                "cross must be 0 on its diagonal: a source is not in A and in B.",
+                code="cross-diagonal",
+                argument="cross",
+            )
         space = Terms(len(above))
         first, second = space.sides
         whole = np.block([[above, mixed], [mixed.T, below]])
@@ -247,7 +266,7 @@ class AdditiveBiCapacity(Measure):
 
     @property
     def n_parts(self) -> int:
-        """How many terms may differ from 0; they come first."""
+        """Number of terms that may differ from 0; they come first."""
         return self._space.size if self._space.pairs else 2 * self.n_sources
 
     @property
@@ -288,7 +307,8 @@ class AdditiveBiCapacity(Measure):
         if 3**m > MAX_ELEMENTS:
             raise InvalidInputError(
                 f"A BiCapacity of {m} sources has 3^{m} = {3**m:,} elements; at most {MAX_ELEMENTS:,} (14 sources) are "
-                "supported. Read what you need with g[A, B]."
+                "supported. Read what you need with g[A, B].",
+                code="sources-many",
             )
         table = self._space.matrix(self._values)
         values = np.zeros(1)
@@ -332,7 +352,7 @@ class AdditiveBiCapacity(Measure):
 
     @classmethod
     def unpack(cls, header: dict[str, Any], arrays: Arrays) -> Self:
-        return cls(arrays["terms"], header["source_names"], header.get("order", 2))  # version 2 names no order
+        return cls(arrays["terms"], header["source_names"], header["order"])
 
     def __repr__(self) -> str:
         head, shown, rest = self._shown()
@@ -343,7 +363,7 @@ class AdditiveBiCapacity(Measure):
         return _html.view(head, _html.table(shown), note=rest)
 
     def _shown(self) -> tuple[str, Table, str]:
-        """What is printed: a head, the largest terms, and how many are left out."""
+        """Return what is printed: a head, the largest terms, and how many are left out."""
         large = int((np.abs(self._values) >= 0.005).sum())
         names = ", ".join(self._source_names)
         head = f"AdditiveBiCapacity of order {self.order}, {self.n_sources} sources ({names}), {self.n_parts:,} terms"
@@ -352,7 +372,7 @@ class AdditiveBiCapacity(Measure):
 
 
 def _joined(table: Floats, side: int, k: int) -> Floats:
-    """What a side of source k adds to each element of the sources before it."""
+    """Return what a side of source k adds to each element of the sources before it."""
     m = len(table) // 2
     added = np.array([table[side, side]])
     for j in range(k):
@@ -362,14 +382,19 @@ def _joined(table: Floats, side: int, k: int) -> Floats:
 
 def _check(space: Terms, values: Floats, names: Sequence[str]) -> None:
     if not np.isfinite(values).all():
-        raise InvalidInputError("terms must be finite numbers; some are NaN or infinite.")
+        raise InvalidInputError(
+            "terms must be finite numbers; some are NaN or infinite.", code="terms-finite", argument="terms"
+        )
     for where, total, wanted in zip(("(C, ∅)", "(∅, C)"), space.totals(values), (1.0, -1.0), strict=True):
         if abs(total - wanted) > TOLERANCE:
             raise InvalidInputError(
-                f"The terms inside {where} add up to {float(total)!r}; a bi-capacity has {wanted:g} there."
+                f"The terms inside {where} add up to {float(total)!r}; a bi-capacity has {wanted:g} there.",
+                code="terms-boundary",
             )
     if not space.pairs and values[2 * space.n_sources :].any():
-        raise InvalidInputError("terms of pairs must be 0 with order=1; pass order=2.")
+        raise InvalidInputError(
+            "terms of pairs must be 0 with order=1; pass order=2.", code="terms-order", argument="terms"
+        )
     slack = space.slack(values)
     worst = int(np.argmin(slack))
     if slack[worst] < -TOLERANCE:
@@ -377,5 +402,6 @@ def _check(space: Terms, values: Floats, names: Sequence[str]) -> None:
         way = "lowers" if side == "A" else "raises"
         raise InvalidInputError(
             f"The terms must be monotone, but source {name!r} joining {side} {way} the measure by {-slack[worst]:.3g} "
-            "where other sources are worst for it."
+            "where other sources are worst for it.",
+            code="terms-monotone",
         )

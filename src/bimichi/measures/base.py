@@ -1,4 +1,4 @@
-"""What all measures share: numbers in a space, with named sources, checked once and never changed."""
+"""`Measure`: numbers in a space, with named sources, checked once and never changed."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
@@ -55,7 +55,7 @@ class Measure(ABC):
 
     @property
     def _options(self) -> tuple[Any, ...]:
-        """What the constructor takes after values and names."""
+        """Arguments of the constructor after values and names."""
         return ()
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -72,7 +72,7 @@ class Measure(ABC):
 
     @property
     def space(self) -> Any:
-        """What the values are of: a `Lattice` of elements, or `Terms`."""
+        """The space of the values: a `Lattice` of elements, or `Terms`."""
         return self._space
 
     @property
@@ -96,7 +96,7 @@ class Measure(ABC):
 
     @property
     def n_parts(self) -> int:
-        """How many elements or terms there are; terms beyond them are 0."""
+        """Number of elements or terms; terms beyond them are 0."""
         return len(self._values)
 
     def renamed(self, source_names: Sequence[str] | None) -> Self:
@@ -109,7 +109,7 @@ class Measure(ABC):
 
     @abstractmethod
     def sets(self, k: int) -> tuple[list[str], list[str]]:
-        """Names of the sources in A and in B, of the k-th of the values."""
+        """Return names of the sources in A and in B, of the k-th of the values."""
 
     def all_sets(self, which: Ints) -> list[tuple[list[str], list[str]]]:
         """Return `sets` of many values."""
@@ -121,7 +121,7 @@ class Measure(ABC):
 
     @abstractmethod
     def is_monotone(self, tolerance: float = 0.0) -> bool:
-        """Whether no source ever moves the measure the wrong way by more than `tolerance`."""
+        """Return whether no source ever moves the measure the wrong way by more than `tolerance`."""
 
     @abstractmethod
     def to_bicapacity(self) -> Any:
@@ -145,9 +145,7 @@ class Measure(ABC):
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write to a model file (see docs/model-format.md), replacing it only when complete."""
-        header, arrays = self.pack()
-        version = 2 if "completion" in header or "terms" in arrays else 1
-        files.write_model(path, self.kind, header, arrays, version)
+        files.write_model(path, self.kind, *self.pack())
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
@@ -172,37 +170,49 @@ class Measure(ABC):
         """Make one from what a file holds; the inverse of `pack`."""
 
     def _sources(self, members: SetOfSources) -> list[int]:
-        """Indices of the sources named or numbered in `members`; a lone name or number is a set of one."""
+        """Return indices of the sources named or numbered in `members`; a lone name or number is a set of one."""
         if isinstance(members, str | int | np.integer):
             members = [members]
         try:
-            found = [self._source(member) for member in members]
+            indices = [self._source(member) for member in members]
         except TypeError as error:
-            raise InvalidInputError(f"A set of sources must be an iterable, got {members!r}.") from error
-        return sorted(set(found))
+            raise InvalidInputError(
+                f"A set of sources must be an iterable, got {members!r}.", code="set-kind", value=members
+            ) from error
+        return sorted(set(indices))
 
     def _source(self, member: Source) -> int:
         if isinstance(member, str):
             if member in self._source_names:
                 return self._source_names.index(member)
             raise InvalidInputError(
-                f"Unknown source {member!r}; the sources are {', '.join(map(repr, self._source_names))}."
+                f"Unknown source {member!r}; the sources are {', '.join(map(repr, self._source_names))}.",
+                code="source-unknown",
             )
         if not is_integer(member):
-            raise InvalidInputError(f"A source is given by its index or its name, got {member!r}.")
+            raise InvalidInputError(
+                f"A source is given by its index or its name, got {member!r}.", code="source-key", value=member
+            )
         if not 0 <= member < self.n_sources:
-            raise InvalidInputError(f"Source index {member} must lie in 0..{self.n_sources - 1} (zero-based).")
+            raise InvalidInputError(
+                f"Source index {member} must lie in 0..{self.n_sources - 1} (zero-based).", code="source-index"
+            )
         return int(member)
 
     def _pair(self, pair: Any) -> tuple[list[int], list[int]]:
-        """Indices of the sources in A and in B, of an element (A, B)."""
+        """Return indices of the sources in A and in B, of an element (A, B)."""
         if not isinstance(pair, tuple) or len(pair) != 2:
-            raise InvalidInputError(f"An element is a pair of sets, as in g[{{0}}, {{1, 2}}]; got {pair!r}.")
+            raise InvalidInputError(
+                f"An element is a pair of sets, as in g[{{0}}, {{1, 2}}]; got {pair!r}.",
+                code="element-pair",
+                value=pair,
+            )
         up, down = (self._sources(part) for part in pair)
         both = sorted(set(up) & set(down))
         if both:
             raise InvalidInputError(
-                f"The two sets of an element must be disjoint, but both hold source {self._source_names[both[0]]!r}."
+                f"The two sets of an element must be disjoint, but both hold source {self._source_names[both[0]]!r}.",
+                code="element-disjoint",
             )
         return up, down
 
@@ -212,23 +222,41 @@ def check_names(source_names: Sequence[str] | None, n_sources: int) -> tuple[str
     if source_names is None:
         return tuple(str(k + 1) for k in range(n_sources))
     if isinstance(source_names, str):
-        raise InvalidInputError(f"source_names must be a list of names, got the single string {source_names!r}.")
+        raise InvalidInputError(
+            f"source_names must be a list of names, got the single string {source_names!r}.",
+            code="names-list",
+            argument="source_names",
+        )
     try:
         names = tuple(source_names)
     except TypeError as error:
-        raise InvalidInputError(f"source_names must be a list of names, got {source_names!r}.") from error
+        raise InvalidInputError(
+            f"source_names must be a list of names, got {source_names!r}.",
+            code="names-list",
+            argument="source_names",
+            value=source_names,
+        ) from error
     for name in names:
         if not isinstance(name, str) or not name or any("\ud800" <= sign <= "\udfff" for sign in name):
-            raise InvalidInputError(f"source_names must be non-empty strings of valid text, got {name!r}.")
+            raise InvalidInputError(
+                f"source_names must be non-empty strings of valid text, got {name!r}.",
+                code="names-text",
+                argument="source_names",
+                value=name,
+            )
     if len(names) != n_sources:
         raise InvalidInputError(
-            f"source_names has {len(names)} names for {n_sources} sources: {', '.join(names)}. Give one each."
+            f"source_names has {len(names)} names for {n_sources} sources: {', '.join(names)}. Give one each.",
+            code="names-number",
+            argument="source_names",
         )
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise InvalidInputError(
             f"source_names must be distinct, but {twice[0]!r} occurs more than once. Give each "
-            "source a name of its own."
+            "source a name of its own.",
+            code="names-distinct",
+            argument="source_names",
         )
     return tuple(str(name) for name in names)
 
@@ -241,12 +269,18 @@ def number_array(values: ArrayLike, name: str) -> Floats:
             raise ValueError("complex numbers have no order")
         return array.astype(np.float64)
     except (TypeError, ValueError) as error:
-        raise InvalidInputError(f"{name} must hold real numbers: {error}.") from error
+        raise InvalidInputError(
+            f"{name} must hold real numbers: {error}.", code="real-numbers", argument=name
+        ) from error
 
 
 def weight_array(weights: ArrayLike) -> Floats:
     """Return one weight per source as float64."""
     given = number_array(weights, "weights")
     if given.ndim != 1 or given.size == 0:
-        raise InvalidInputError(f"weights must be 1-D, one for each source, got shape {given.shape}.")
+        raise InvalidInputError(
+            f"weights must be 1-D, one for each source, got shape {given.shape}.",
+            code="weights-shape",
+            argument="weights",
+        )
     return given

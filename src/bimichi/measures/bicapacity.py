@@ -63,7 +63,7 @@ class BiCapacity(LatticeMeasure):
 
     @property
     def zero_bound(self) -> bool:
-        """Whether g(empty, empty) = 0 is part of the order."""
+        """Return whether g(empty, empty) = 0 is part of the order."""
         return self.lattice.zero_bound
 
     def code(self, pair: Pair) -> int:
@@ -82,7 +82,9 @@ class BiCapacity(LatticeMeasure):
         """
         table = number_array(matrix, "matrix")
         if table.ndim != 2 or table.shape[0] != table.shape[1]:
-            raise InvalidInputError(f"matrix must be square, (2^m, 2^m), got shape {table.shape}.")
+            raise InvalidInputError(
+                f"matrix must be square, (2^m, 2^m), got shape {table.shape}.", code="matrix-shape", argument="matrix"
+            )
         n_sources = sources_from_length(table.shape[0], 2, "matrix")
         lattice = _lattice_of(zero_bound)(n_sources)
         up, down = lattice.masks(np.arange(lattice.size))
@@ -92,7 +94,9 @@ class BiCapacity(LatticeMeasure):
         if filled.size:
             row, column = filled[0]
             raise InvalidInputError(
-                f"matrix[{row}, {column}] = {table[row, column]:.6g}, but A and B share a source there: leave it NaN."
+                f"matrix[{row}, {column}] = {table[row, column]:.6g}, but A and B share a source there: leave it NaN.",
+                code="matrix-overlap",
+                argument="matrix",
             )
         return cls(table[up, down], source_names, zero_bound)
 
@@ -101,7 +105,8 @@ class BiCapacity(LatticeMeasure):
         if self.n_sources > MATRIX_LIMIT:
             raise InvalidInputError(
                 f"The matrix of {self.n_sources} sources would take {4**self.n_sources * 8 / 2**30:.1f} GiB; "
-                f"it is offered up to {MATRIX_LIMIT} sources. Read .values by code instead."
+                f"it is offered up to {MATRIX_LIMIT} sources. Read .values by code instead.",
+                code="sources-many",
             )
         matrix = np.full((1 << self.n_sources, 1 << self.n_sources), np.nan)
         matrix[self.lattice.masks(np.arange(self.lattice.size))] = self.values
@@ -140,10 +145,14 @@ class BiCapacity(LatticeMeasure):
         """Make g(A, B) = up(A) - down(B) of two `Capacity` objects, the form of cumulative prospect theory."""
         if not all(isinstance(part, LatticeMeasure) and part.lattice.base == 2 for part in (up, down)):
             raise InvalidInputError(
-                f"up and down must be Capacity objects, got {type(up).__name__}, {type(down).__name__}."
+                f"up and down must be Capacity objects, got {type(up).__name__}, {type(down).__name__}.",
+                code="capacities",
             )
         if up.source_names != down.source_names:
-            raise InvalidInputError(f"up and down have different sources: {up.source_names} and {down.source_names}.")
+            raise InvalidInputError(
+                f"up and down have different sources: {up.source_names} and {down.source_names}.",
+                code="capacities-sources",
+            )
         return cls._from_subsets(up.values, down.values, up.source_names)
 
     @classmethod
@@ -192,7 +201,8 @@ class BiCapacity(LatticeMeasure):
         if self.n_sources > self.table_limit:
             raise InvalidInputError(
                 f"The table of {self.n_sources} sources has {2**self.n_sources} rows and columns; tables are offered "
-                f"up to {self.table_limit} sources. Use to_matrix()."
+                f"up to {self.table_limit} sources. Use to_matrix().",
+                code="sources-many",
             )
         marked = self.flags(bold, "bold")
         subsets = self.lattice.subsets()
@@ -223,5 +233,10 @@ class BiCapacity(LatticeMeasure):
 
 def _lattice_of(zero_bound: bool) -> LatticeMaker:
     if not isinstance(zero_bound, bool | np.bool_):
-        raise InvalidInputError(f"zero_bound must be True or False, got {zero_bound!r}.")
+        raise InvalidInputError(
+            f"zero_bound must be True or False, got {zero_bound!r}.",
+            code="flag",
+            argument="zero_bound",
+            value=zero_bound,
+        )
     return partial(pair_lattice, zero_bound=bool(zero_bound))

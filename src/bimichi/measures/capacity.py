@@ -79,7 +79,7 @@ class Capacity(LatticeMeasure):
 
     @property
     def is_binary(self) -> bool:
-        """Whether every value is 0 or 1."""
+        """Return whether every value is 0 or 1."""
         return bool(np.isin(self.values, (0.0, 1.0)).all())
 
     @classmethod
@@ -102,7 +102,8 @@ class Capacity(LatticeMeasure):
         if self.n_sources > self.table_limit:
             raise InvalidInputError(
                 f"The listing of {self.n_sources} sources has {self.lattice.size:,} entries; listings are offered "
-                f"up to {self.table_limit} sources. Use listing()."
+                f"up to {self.table_limit} sources. Use listing().",
+                code="sources-many",
             )
         marked = self.flags(bold, "bold")
         rows = [
@@ -126,7 +127,8 @@ def binary_values(n_sources: int) -> Floats:
     if n_sources > ENUMERATION_LIMIT:
         raise InvalidInputError(
             f"The binary measures of {n_sources} sources are too many to list "
-            f"(7,828,352 at six); they are listed up to {ENUMERATION_LIMIT} sources."
+            f"(7,828,352 at six); they are listed up to {ENUMERATION_LIMIT} sources.",
+            code="sources-many",
         )
     tables = np.array([0, 1], dtype=np.uint32)
     for k in range(n_sources):

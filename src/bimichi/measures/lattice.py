@@ -44,7 +44,8 @@ class Lattice:
         if self.n_sources > 64:
             raise InvalidInputError(
                 f"{self.n_sources} sources are far too many: at most {MAX_ELEMENTS:,} elements are supported, which "
-                f"{self.base}^{self.n_sources} exceeds. Are the axes swapped? Sources go along the last one."
+                f"{self.base}^{self.n_sources} exceeds. Are the axes swapped? Sources go along the last one.",
+                code="sources-many",
             )
         if self.size > MAX_ELEMENTS:
             covers = (self.base - 1) * self.n_sources * self.size // self.base
@@ -53,7 +54,8 @@ class Lattice:
                 f"{self.n_sources} sources have {self.base}^{self.n_sources} = {self.size:,} elements: "
                 f"{self.size * 8 / 2**30:,.1f} GiB for the values, {covers * 8 / 2**30:,.1f} GiB for the cover "
                 f"relation. At most {MAX_ELEMENTS:,} elements are supported; use fewer sources"
-                f"{fewer if self.base == 3 else ''}."
+                f"{fewer if self.base == 3 else ''}.",
+                code="sources-many",
             )
 
     @property
@@ -97,13 +99,18 @@ class Lattice:
         return up, down
 
     def from_masks(self, up: ArrayLike, down: ArrayLike = 0) -> Codes:
-        """Codes of the elements with these bitmasks; the inverse of `masks`."""
+        """Return codes of the elements with these bitmasks; the inverse of `masks`."""
         up, down = np.broadcast_arrays(np.asarray(up, dtype=np.int32), np.asarray(down, dtype=np.int32))
         limit = 1 << self.n_sources
         if np.any((up < 0) | (up >= limit) | (down < 0) | (down >= limit)):
-            raise InvalidInputError(f"Bitmasks of {self.n_sources} sources must lie in 0..{limit - 1}.")
+            raise InvalidInputError(
+                f"Bitmasks of {self.n_sources} sources must lie in 0..{limit - 1}.", code="masks-range"
+            )
         if np.any(up & down) or (self.base == 2 and np.any(down)):
-            raise InvalidInputError("The two sets of an element must be disjoint (and the second empty in a Capacity).")
+            raise InvalidInputError(
+                "The two sets of an element must be disjoint (and the second empty in a Capacity).",
+                code="element-disjoint",
+            )
         codes = np.zeros(up.shape, dtype=np.int32)
         for k in range(self.n_sources):
             codes += np.int32(self.base**k) * ((up >> k & 1) + 2 * (down >> k & 1))
@@ -113,9 +120,15 @@ class Lattice:
         """Code of the element with source indices `up` at digit 1 and `down` at digit 2."""
         members = [*up, *down]
         if len(set(members)) < len(members) or (self.base == 2 and down):
-            raise InvalidInputError(f"The sets of an element must be disjoint, got {list(up)} and {list(down)}.")
+            raise InvalidInputError(
+                f"The sets of an element must be disjoint, got {list(up)} and {list(down)}.", code="element-disjoint"
+            )
         if any(not 0 <= k < self.n_sources for k in members):
-            raise InvalidInputError(f"Source indices must lie in 0..{self.n_sources - 1}, got {members}.")
+            raise InvalidInputError(
+                f"Source indices must lie in 0..{self.n_sources - 1}, got {members}.",
+                code="source-index",
+                value=members,
+            )
         return int(sum(self.base**k for k in up) + 2 * sum(self.base**k for k in down))
 
     def sets(self, code: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -131,7 +144,11 @@ class Lattice:
 
     def _check_code(self, code: int) -> None:
         if not 0 <= code < self.size:
-            raise InvalidInputError(f"A code of {self.n_sources} sources must lie in 0..{self.size - 1}, got {code}.")
+            raise InvalidInputError(
+                f"A code of {self.n_sources} sources must lie in 0..{self.size - 1}, got {code}.",
+                code="code-range",
+                value=code,
+            )
 
     def label(self, code: int, names: Sequence[str]) -> str:
         """Name an element as the paper does, e.g. ``g_{12,3}``; longer names are joined by ``+``."""
@@ -160,7 +177,7 @@ class Lattice:
         return ranks if self.base == 3 else 2 * ranks - self.n_sources
 
     def less_equal(self, lower: ArrayLike, upper: ArrayLike) -> Flags:
-        """Whether each element of `lower` is below or equal to the matching one of `upper` (broadcast)."""
+        """Return whether each element of `lower` is below or equal to the matching one of `upper` (broadcast)."""
         lower, upper = np.asarray(lower), np.asarray(upper)
         (up_l, down_l), (up_u, down_u) = self.masks(lower), self.masks(upper)
         below = (up_l & ~up_u == 0) & (down_u & ~down_l == 0)
@@ -180,13 +197,13 @@ class Lattice:
         self._check_code(code)
         if not self.zero_bound and code == 0:
             return np.empty(0, dtype=np.int32)
-        found = np.zeros(1, dtype=np.int32)
+        codes = np.zeros(1, dtype=np.int32)
         for k in range(self.n_sources):
             digit = code // self.base**k % self.base
             reachable = np.array(chain[: chain.index(digit) + 1], dtype=np.int32) * np.int32(self.base**k)
-            found = (reachable[:, None] + found).ravel()
-        found = found[found != code]
-        return np.sort(found if self.zero_bound else found[found != 0])
+            codes = (reachable[:, None] + codes).ravel()
+        codes = codes[codes != code]
+        return np.sort(codes if self.zero_bound else codes[codes != 0])
 
     def covers(self) -> tuple[Codes, Codes]:
         """Return neighbours (lower, upper) in the order: one source moves one step up its chain.
@@ -224,11 +241,11 @@ class Lattice:
         zero), completes `values`. The order is a product, so the maximum over everything below is m one-dimensional
         running maxima. Without the zero bound, code 0 is passed through but adds no value.
         """
-        known = self.with_boundary(values)
+        bounded = self.with_boundary(values)
         if not self.zero_bound:
-            known[0] = np.nan
-        lower = np.where(np.isnan(known), -np.inf, known)
-        upper = np.where(np.isnan(known), np.inf, known)
+            bounded[0] = np.nan
+        lower = np.where(np.isnan(bounded), -np.inf, bounded)
+        upper = np.where(np.isnan(bounded), np.inf, bounded)
         for low, up in zip(self._axes(lower), self._axes(upper), strict=True):
             for a, b in pairwise(self.chain):
                 np.maximum(low[:, b], low[:, a], out=low[:, b])
@@ -243,15 +260,15 @@ class Lattice:
 
         O(m base^m). Without the zero bound, what is beside code 0 is beside each other.
         """
-        given = self._one_each(values)
+        values = self._one_each(values)
         below, above = np.full(self.size, -np.inf), np.full(self.size, np.inf)
         low, high = self._through_zero() if not self.zero_bound else (0, 0)
-        for source, found, bound in (
-            (given if self.zero_bound else _with_zero(given, given[low].max()), below, np.maximum),
-            (given if self.zero_bound else _with_zero(given, given[high].min()), above, np.minimum),
+        for source, extremes, bound in (
+            (values if self.zero_bound else _with_zero(values, values[low].max()), below, np.maximum),
+            (values if self.zero_bound else _with_zero(values, values[high].min()), above, np.minimum),
         ):
             chain = self.chain if bound is np.maximum else self.chain[::-1]
-            for table, result in zip(self._axes(source), self._axes(found), strict=True):
+            for table, result in zip(self._axes(source), self._axes(extremes), strict=True):
                 for a, b in pairwise(chain):
                     bound(result[:, b], table[:, a], out=result[:, b])
         return below, above
@@ -266,7 +283,11 @@ class Lattice:
     def _one_each(self, values: ArrayLike) -> Floats:
         array = np.asarray(values, dtype=np.float64)
         if array.shape != (self.size,):
-            raise InvalidInputError(f"values must have one entry per element, ({self.size},), got shape {array.shape}.")
+            raise InvalidInputError(
+                f"values must have one entry per element, ({self.size},), got shape {array.shape}.",
+                code="values-shape",
+                argument="values",
+            )
         return array
 
     def violations(self, values: ArrayLike, tolerance: float = 0.0) -> tuple[Codes, Codes]:
@@ -363,9 +384,9 @@ def _breadth_first(lattice: Lattice, rng: np.random.Generator) -> Floats:
         queue.extend(fresh)
         seen.update(fresh)
         if np.isnan(values[code]):
-            known = part_of_order & ~np.isnan(values)
-            below = known & (up & ~up[code] == 0) & (down[code] & ~down == 0)
-            above = known & (up[code] & ~up == 0) & (down & ~down[code] == 0)
+            ordered = part_of_order & ~np.isnan(values)
+            below = ordered & (up & ~up[code] == 0) & (down[code] & ~down == 0)
+            above = ordered & (up[code] & ~up == 0) & (down & ~down[code] == 0)
             values[code] = rng.uniform(values[below].max(), values[above].min())
     return values
 
@@ -381,5 +402,8 @@ def random_generator(random_state: Seed | np.random.RandomState) -> np.random.Ge
         return np.random.default_rng(random_state)
     except (TypeError, ValueError) as error:
         raise InvalidInputError(
-            f"random_state must be None, a non-negative whole number or a numpy Generator, got {random_state!r}."
+            f"random_state must be None, a non-negative whole number or a numpy Generator, got {random_state!r}.",
+            code="random-state",
+            argument="random_state",
+            value=random_state,
         ) from error

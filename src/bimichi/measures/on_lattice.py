@@ -53,7 +53,11 @@ class LatticeMeasure(Measure):
         array = number_array(values, "values")
         if array.ndim != 1:
             hint = "; see from_matrix" if base == 3 else ""
-            raise InvalidInputError(f"values must be 1-D of length {base}^m, got shape {array.shape}{hint}.")
+            raise InvalidInputError(
+                f"values must be 1-D of length {base}^m, got shape {array.shape}{hint}.",
+                code="values-length",
+                argument="values",
+            )
         lattice = lattice_of(sources_from_length(array.size, base))
         checked = check_names(names, lattice.n_sources)
         self._build(lattice, _check_values(type(self).__name__, lattice, array, checked), checked)
@@ -76,12 +80,16 @@ class LatticeMeasure(Measure):
             code = frame.code(element)
             label = lattice.label(code, frame.source_names)
             if not isinstance(value, int | float | np.integer | np.floating) or not np.isfinite(value):
-                raise InvalidInputError(f"{label} must be a number, got {value!r}.")
+                raise InvalidInputError(f"{label} must be a number, got {value!r}.", code="number", value=value)
             fixed = lattice.fixed.get(code, value)
             if abs(value - fixed) > TOLERANCE and (code != 0 or lattice.zero_bound):
-                raise InvalidInputError(f"{label} = {value!r}; a {cls.__name__} has {fixed:g} there.")
+                raise InvalidInputError(
+                    f"{label} = {value!r}; a {cls.__name__} has {fixed:g} there.", code="values-boundary"
+                )
             if not np.isnan(given[code]) and given[code] != value:
-                raise InvalidInputError(f"{label} is given twice, as {float(given[code])!r} and as {value!r}.")
+                raise InvalidInputError(
+                    f"{label} is given twice, as {float(given[code])!r} and as {value!r}.", code="element-twice"
+                )
             given[code] = value
         return cls(complete(lattice, given, completion, frame.source_names), names, *options)  # type: ignore[call-arg]
 
@@ -155,7 +163,11 @@ class LatticeMeasure(Measure):
         if isinstance(elements, np.ndarray):
             if elements.dtype != bool or elements.shape != self._values.shape:
                 rule = f"elements, or bool of shape {self._values.shape} such as usage_counts(X) > 0"
-                raise InvalidInputError(f"{what} must be {rule}; got {elements.dtype} of shape {elements.shape}.")
+                raise InvalidInputError(
+                    f"{what} must be {rule}; got {elements.dtype} of shape {elements.shape}.",
+                    code="values-shape",
+                    argument=what,
+                )
             return elements
         flags = np.zeros(self.lattice.size, dtype=bool)
         flags[[self.code(element) for element in elements or ()]] = True
@@ -177,7 +189,7 @@ def complete(lattice: Lattice, values: Floats, completion: str, names: Sequence[
             over = given[lattice.less_equal(code, given)]
             code = int(over[np.argmin(known[over])])
         clash = Violation.at(lattice, known, names, worst, code)
-        raise InvalidInputError(f"The given elements are not monotone: {clash}.")
+        raise InvalidInputError(f"The given elements are not monotone: {clash}.", code="elements-monotone")
     return filled(lattice, values, completion)
 
 
@@ -186,16 +198,30 @@ def count_and_names(
 ) -> tuple[int, Sequence[str] | None]:
     """Return the number of sources and their names, if given; with None, the largest index in `elements` counts."""
     if not isinstance(elements, Mapping):
-        raise InvalidInputError(f"elements must be a mapping of element to value, got {type(elements).__name__}.")
+        raise InvalidInputError(
+            f"elements must be a mapping of element to value, got {type(elements).__name__}.",
+            code="elements-kind",
+            argument="elements",
+            value=elements,
+        )
     if source_names is None:
         members = list(_leaves(list(elements)))
         if not members or not all(isinstance(member, int | np.integer) for member in members):
-            raise InvalidInputError("source_names must be given unless elements are given by source indices.")
+            raise InvalidInputError(
+                "source_names must be given unless elements are given by source indices.",
+                code="names-missing",
+                argument="source_names",
+            )
         return int(max(members)) + 1, None
     if is_integer(source_names):
         return int(source_names), None
     if not isinstance(source_names, Sequence | np.ndarray):
-        raise InvalidInputError(f"source_names must be a list of names or a number of sources, got {source_names!r}.")
+        raise InvalidInputError(
+            f"source_names must be a list of names or a number of sources, got {source_names!r}.",
+            code="names-list",
+            argument="source_names",
+            value=source_names,
+        )
     return len(source_names), source_names
 
 
@@ -212,7 +238,9 @@ def sources_from_length(length: int, base: int, what: str = "values") -> int:
     n_sources = max(1, round(math.log(max(length, 1), base)))
     if base**n_sources != length:
         raise InvalidInputError(
-            f"{what} has length {length}; it must be {base}^m for m sources ({base}, {base**2}, {base**3}, ...)."
+            f"{what} has length {length}; it must be {base}^m for m sources ({base}, {base**2}, {base**3}, ...).",
+            code="values-length",
+            argument=what,
         )
     return n_sources
 
@@ -224,35 +252,42 @@ def _check_values(what: str, lattice: Lattice, values: ArrayLike, names: Sequenc
     missing = np.flatnonzero(np.isnan(checked))
     if missing.size:
         raise InvalidInputError(
-            f"values has NaN at {lattice.label(int(missing[0]), names)}; use from_elements to complete it."
+            f"values has NaN at {lattice.label(int(missing[0]), names)}; use from_elements to complete it.",
+            code="values-nan",
+            argument="values",
         )
     low = lattice.low
     outside = np.flatnonzero((checked < low - TOLERANCE) | (checked > 1 + TOLERANCE))
     if outside.size:
         code = int(outside[0])
         raise InvalidInputError(
-            f"{lattice.label(code, names)} = {float(checked[code])!r}; the values of a {what} must lie in [{low:g}, 1]."
+            f"{lattice.label(code, names)} = {float(checked[code])!r}; the values of a {what} must lie "
+            f"in [{low:g}, 1].",
+            code="values-range",
         )
     for code, value in lattice.fixed.items():
         if abs(checked[code] - value) > TOLERANCE:
             hint = " (or pass zero_bound=False)" if code == 0 and lattice.base == 3 else ""
             raise InvalidInputError(
-                f"{lattice.label(code, names)} = {float(checked[code])!r}; a {what} has {value:g} there{hint}."
+                f"{lattice.label(code, names)} = {float(checked[code])!r}; a {what} has {value:g} there{hint}.",
+                code="values-boundary",
             )
     lower, upper = lattice.violations(checked, TOLERANCE)
     if lower.size:
         worst = Violation.at(lattice, checked, names, int(lower[0]), int(upper[0]))
         more = f" (and {lower.size - 1:,} more)" if lower.size > 1 else ""
-        raise InvalidInputError(f"The values of a {what} must be monotone, but {worst}{more}.")
+        raise InvalidInputError(f"The values of a {what} must be monotone, but {worst}{more}.", code="values-monotone")
     return np.clip(lattice.with_boundary(checked), low, 1.0) + 0.0  # no negative zeros
 
 
 def additive_values(weights: ArrayLike) -> Floats:
-    """Sums of weights over all subsets, in bitmask order; weights are not negative and add up to 1."""
+    """Return sums of weights over all subsets, in bitmask order; weights are not negative and add up to 1."""
     given = weight_array(weights)
     if not (given >= 0).all() or abs(given.sum() - 1) > TOLERANCE:
         raise InvalidInputError(
-            f"weights must be non-negative and add up to 1, got {given.tolist()} with sum {given.sum():.6g}."
+            f"weights must be non-negative and add up to 1, got {given.tolist()} with sum {given.sum():.6g}.",
+            code="weights-sum",
+            argument="weights",
         )
     lattice = subset_lattice(given.size)
     up, _ = lattice.masks(np.arange(lattice.size))

@@ -20,6 +20,7 @@ from bimichi.integral.planes import Planes, check_n_jobs, run_chunks
 from bimichi.measures.additive import AdditiveBiCapacity
 from bimichi.methods.base import FusionClassifier, Needs, NormalisedFusion
 from bimichi.methods.measured import MeasureFusion
+from bimichi.record import Status
 from bimichi.scenes.bags import Bags
 from bimichi.scenes.checks import check_weights
 
@@ -42,7 +43,12 @@ class _Unlearned(FusionClassifier):
 
     def _check_parameters(self) -> None:
         if getattr(self, "source", 0) not in range(self.n_features_in_):
-            raise InvalidInputError(f"source must be an index in 0..{self.n_features_in_ - 1}, got {self.source!r}.")
+            raise InvalidInputError(
+                f"source must be an index in 0..{self.n_features_in_ - 1}, got {self.source!r}.",
+                code="source-index",
+                argument="source",
+                value=self.source,
+            )
 
 
 class _Pointwise(_Unlearned, NormalisedFusion):
@@ -131,7 +137,9 @@ class SignedSource(_Unlearned):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         if self.sign not in (1, -1):
-            raise InvalidInputError(f"sign must be 1 or -1, got {self.sign!r}.")
+            raise InvalidInputError(
+                f"sign must be 1 or -1, got {self.sign!r}.", code="sign", argument="sign", value=self.sign
+            )
 
     def fuse(self, X: Any) -> NDArray[Any]:
         planes = self._split(X)
@@ -204,7 +212,7 @@ class WeightedMeanFusion(FusionClassifier, MeasureFusion, NormalisedFusion):
         weights = _minimum(square, pull)
         value = float(weights @ square @ weights - 2 * pull @ weights + share @ positive)
         terms = np.concatenate([weights, -weights, np.zeros(2 * m * m - 2 * m)])
-        solution = Solution(terms, value, "converged", 1, np.array([value]), lower_bound=value)
+        solution = Solution(terms, value, Status.CONVERGED, 1, np.array([value]), lower_bound=value)
         result = FitResult(AdditiveBiCapacity(terms, self._names(), order=1), np.ones(m), solution, {})
         objective = replace(NORMALISED_MEAN, name="least squares")
         return self._set_rule(result, objective, ConvexSolver(), **self._unit_scale())
@@ -219,6 +227,8 @@ def _minimum(square: Floats, pull: Floats) -> Floats:
     P, q = sp.csc_matrix(np.triu(2 * square)), -2 * pull
     solved = program.solve(P, q, POLISH) or program.solve(P, q)
     if solved is None:
-        raise InvalidInputError("The weights could not be found: the sources of X are not valid numbers.")
+        raise InvalidInputError(
+            "The weights could not be found: the sources of X are not valid numbers.", code="weights-unfound"
+        )
     weights = np.maximum(solved[0], 0.0)
     return np.asarray(weights / weights.sum())

@@ -35,7 +35,9 @@ FLOATS = [np.float64, np.float32]
 def check_alone(*others: Any) -> None:
     """Raise if `fit` was given anything besides `Bags`."""
     if any(other is not None for other in others):
-        raise InvalidInputError("Bags have labels and weights of their own; pass fit nothing else.")
+        raise InvalidInputError(
+            "Bags have labels and weights of their own; pass fit nothing else.", code="bags-with-labels"
+        )
 
 
 def takes_xarray(method: Callable[..., NDArray[Any]]) -> Callable[..., Any]:
@@ -104,7 +106,9 @@ def flat_like(values: Any, like: Any, what: str) -> NDArray[Any]:
     if array.shape not in (like.shape, (like.size,)):
         raise InvalidInputError(
             f"{what} has shape {array.shape}; with X of xarray it must have one entry per pixel, {like.shape}. Labels "
-            "of bags by their ids go with Bags.from_image(X, segments, labels)."
+            "of bags by their ids go with Bags.from_image(X, segments, labels).",
+            code="entries-per-pixel",
+            argument=what,
         )
     return array.ravel()
 
@@ -160,7 +164,9 @@ class Fusion(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn is untyp
         checked = validate_data(self, X, y, dtype=FLOATS, ensure_all_finite=False, **options)
         rows = checked[0] if isinstance(checked, tuple) else checked
         if np.isinf(rows).any():
-            raise InvalidInputError("X contains infinity (inf). Clip such values, or set them to NaN.")
+            raise InvalidInputError(
+                "X contains infinity (inf). Clip such values, or set them to NaN.", code="infinite", argument="X"
+            )
         missing = int(np.isnan(rows).any(axis=1).sum())
         if missing and getattr(self, "nan", "raise") != "drop":
             remedy = "leave them out, X[~np.isnan(X).any(axis=1)]"
@@ -168,7 +174,11 @@ class Fusion(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn is untyp
                 remedy = f"pass nan='drop' to {type(self).__name__}, or {remedy}"
             elif options.get("reset") is False:
                 remedy = f"use fuse, which returns NaN for them, or {remedy}"
-            raise InvalidInputError(f"X contains NaN in {missing:,} of {len(rows):,} instances. To go on, {remedy}.")
+            raise InvalidInputError(
+                f"X contains NaN in {missing:,} of {len(rows):,} instances. To go on, {remedy}.",
+                code="nan",
+                argument="X",
+            )
         return checked
 
     def _split(self, X: Any) -> list[NDArray[Any]]:
@@ -194,7 +204,8 @@ class FusionClassifier(ClassifierMixin, Fusion):  # type: ignore[misc]  # scikit
         if y is None and self.needs == "instances":
             raise InvalidInputError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None: it needs the label of every "
-                "instance. Methods that learn from labels of bags are BiMIChI, MICI and BinaryMICI."
+                "instance. Methods that learn from labels of bags are BiMIChI, MICI and BinaryMICI.",
+                code="labels-missing",
             )
         X, y = self._validated(X, y)
         check_classification_targets(y)
@@ -202,10 +213,13 @@ class FusionClassifier(ClassifierMixin, Fusion):  # type: ignore[misc]  # scikit
         if len(self.classes_) > 2:
             shown = ", ".join(map(str, self.classes_[:5]))
             raise InvalidInputError(
-                f"Only binary classification is supported: y has {len(self.classes_)} classes, {shown}."
+                f"Only binary classification is supported: y has {len(self.classes_)} classes, {shown}.",
+                code="two-classes",
             )
         if len(self.classes_) < 2:
-            raise InvalidInputError(f"y has only one class, {self.classes_[0]!r}; learning needs two.")
+            raise InvalidInputError(
+                f"y has only one class, {self.classes_[0]!r}; learning needs two.", code="one-class", argument="y"
+            )
         return X, np.asarray(y == self.classes_[1])
 
     def _take_bags(self, X: Any, y: Any, bags: Any, sample_weight: Any) -> Bags:
@@ -213,7 +227,9 @@ class FusionClassifier(ClassifierMixin, Fusion):  # type: ignore[misc]  # scikit
         if isinstance(X, Bags):
             check_alone(y, bags, sample_weight)
             if X.labels.dtype != bool:
-                raise InvalidInputError(f"{type(self).__name__} needs positive and negative bags, not real labels.")
+                raise InvalidInputError(
+                    f"{type(self).__name__} needs positive and negative bags, not real labels.", code="labels-real"
+                )
             self.classes_, self.n_features_in_ = np.array([0, 1]), X.n_sources
             return copy(X)
         X, positive = self._take(X, y)
@@ -222,7 +238,10 @@ class FusionClassifier(ClassifierMixin, Fusion):  # type: ignore[misc]  # scikit
     def _take_scenes(self, X: Any, y: Any, bags: Any, sample_weight: Any) -> Dataset:
         """Return the dataset of scenes in any form."""
         if y is not None or bags is not None or sample_weight is not None:
-            raise InvalidInputError("Scenes have labels and bags of their own; give fit no y, bags or sample_weight.")
+            raise InvalidInputError(
+                "Scenes have labels and bags of their own; give fit no y, bags or sample_weight.",
+                code="bags-with-labels",
+            )
         self.classes_ = np.array([0, 1])
         return Dataset.of(X, getattr(self, "nan", "raise"))
 

@@ -1,6 +1,5 @@
 """`BiMIChI`: a bi-capacity learned from labelled bags."""
 
-import warnings
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Self
 
@@ -8,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from bimichi.errors import InvalidInputError
+from bimichi.errors import InvalidInputError, warn
 from bimichi.fit.cluster import array_dataset, get_executor
 from bimichi.fit.engine import link_of_bags, link_of_scenes
 from bimichi.fit.objectives import Objective, get_objective
@@ -150,7 +149,10 @@ class BiMIChI(FusionClassifier, BagFusion):
         check_training(objective, solver, self.polarity, executor.offers)
         if hasattr(X, "__dask_graph__"):
             if self.calibrate:
-                raise InvalidInputError("calibrate=True takes no Dask arrays; pass X.compute(), or a list of scenes.")
+                raise InvalidInputError(
+                    "calibrate=True takes no Dask arrays; pass X.compute(), or a list of scenes.",
+                    code="dask-unsupported",
+                )
             self.classes_, data = array_dataset(X, y, bags, sample_weight, self.nan)
         elif lazy:
             data = self._take_scenes(X, y, bags, sample_weight)
@@ -185,7 +187,11 @@ class BiMIChI(FusionClassifier, BagFusion):
         else:
             link = link_of_scenes(data, fit, CALIBRATION_FOLDS, check_n_jobs(self.n_jobs))
         if link is None:
-            warnings.warn("There are too few targets, or they rank too low, to calibrate the output.", stacklevel=3)
+            warn(
+                "There are too few targets, or they rank too low, to calibrate the output.",
+                code="calibration-failed",
+                stacklevel=3,
+            )
             return self
         self.rule_ = replace(self.rule_, link=link)
         return self

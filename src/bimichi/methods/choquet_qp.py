@@ -28,7 +28,7 @@ ClassWeight = Mapping[Any, float] | Literal["balanced"] | None
 
 
 class _LeastSquares(FusionClassifier, MeasureFusion):
-    """What both share: a measure fitted to labelled instances."""
+    """The base of both: a measure fitted to labelled instances."""
 
     needs: ClassVar[Needs] = "instances"
     class_weight: ClassWeight
@@ -36,7 +36,11 @@ class _LeastSquares(FusionClassifier, MeasureFusion):
     def _learn(self, X: NDArray[Any], positive: Flags, weight: Any, objective: Objective, **entering: Any) -> Self:
         weights = check_weights(weight, len(X))
         if not weights.any():
-            raise InvalidInputError("sample_weight is 0 for all instances; at least one must count.")
+            raise InvalidInputError(
+                "sample_weight is 0 for all instances; at least one must count.",
+                code="weights-zero",
+                argument="sample_weight",
+            )
         if self.class_weight is not None:
             share = compute_class_weight(self.class_weight, classes=np.array([False, True]), y=positive)
             if self.class_weight != "balanced":
@@ -51,9 +55,9 @@ class _LeastSquares(FusionClassifier, MeasureFusion):
 
     def _restored(self, rule: FusionRule) -> Self:
         """Restore parameters: JSON has no tuples, and keys of its objects are text."""
-        given = super()._restored(rule).class_weight
-        if isinstance(given, Mapping):
-            self.class_weight = {label: given.get(str(label), 1.0) for label in self.classes_.tolist()}
+        weights = super()._restored(rule).class_weight
+        if isinstance(weights, Mapping):
+            self.class_weight = {label: weights.get(str(label), 1.0) for label in self.classes_.tolist()}
         if "targets" in self.get_params():
             self.set_params(targets=tuple(self.get_params()["targets"]))
         return self
@@ -142,7 +146,12 @@ class BiCapacityQP(_LeastSquares):
         """Learn the measure; parameters as in `ChoquetQP.fit`."""
         given = np.asarray(self.targets)
         if given.shape != (2,) or given.dtype.kind not in "if" or not -1 <= given[0] < given[1] <= 1:
-            raise InvalidInputError(f"targets must be two rising numbers in [-1, 1], got {self.targets!r}.")
+            raise InvalidInputError(
+                f"targets must be two rising numbers in [-1, 1], got {self.targets!r}.",
+                code="targets-rising",
+                argument="targets",
+                value=self.targets,
+            )
         X, positive = self._take(X, y)
         Planes(X, names=self._names()).check_range(-1.0, "Rescale it.")
         objective = replace(MEAN, zero_bound=bool(self.zero_bound), parameters=(float(given[0]), float(given[1])))

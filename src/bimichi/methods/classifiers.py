@@ -141,7 +141,7 @@ class SVMFusion(_Classifier):
     def _train(self, X: NDArray[Any], positive: Flags) -> Any:
         folds = min(3, int(min(positive.sum(), (~positive).sum())))
         if folds < 2:
-            raise InvalidInputError("SVMFusion needs at least two instances of each class.")
+            raise InvalidInputError("SVMFusion needs at least two instances of each class.", code="instances-few")
         machine = SVC(C=self.C, gamma=self.gamma, class_weight=self.class_weight)
         return CalibratedClassifierCV(machine, method="sigmoid", cv=folds, ensemble=False).fit(X, positive)
 

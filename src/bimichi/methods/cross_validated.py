@@ -42,9 +42,9 @@ class BiMIChICV(FusionClassifier, BagFusion):
     """Sensor fusion whose objective, additivity, polarity and use of rarity are chosen by cross-validation over scenes.
 
     No setting is best everywhere, so several are learned from some scenes and scored on others: by the average
-    precision with which they rank pixels in the middle of boxes above those outside. Every source alone takes part. The
-    best one is learned again from all scenes, and calibrated on the outputs for left-out scenes, so that `fuse` returns
-    the probability of a target.
+    precision with which they rank the innermost part of targets above non-target pixels; see
+    `bimichi.scenes.labels`. Every source alone takes part. The best one is learned again from all scenes, and
+    calibrated on the outputs for left-out scenes, so that `fuse` returns the probability of a target.
 
     Parameters
     ----------
@@ -160,10 +160,14 @@ class BiMIChICV(FusionClassifier, BagFusion):
         if isinstance(X, Scene):
             X = [X]
         if hasattr(X, "__dask_graph__"):
-            raise InvalidInputError("BiMIChICV takes no Dask arrays; pass X.compute(), or a list of scenes.")
+            raise InvalidInputError(
+                "BiMIChICV takes no Dask arrays; pass X.compute(), or a list of scenes.", code="dask-unsupported"
+            )
         if is_lazy(X):
             if groups is not None:
-                raise InvalidInputError("Scenes are left out as a whole; give fit no groups with them.")
+                raise InvalidInputError(
+                    "Scenes are left out as a whole; give fit no groups with them.", code="scenes-with-groups"
+                )
             return self._take_scenes(X, y, bags, sample_weight), None
         rows = self._take_bags(X, y, bags, sample_weight)
         data = Dataset.of([rows])
@@ -273,8 +277,8 @@ def cv_results(chosen: Chosen) -> dict[str, Any]:
 
 def fit_scenes(model: Any, scenes: Sequence[Scene]) -> Any:
     """Fit to one scene, or to many, which may be read one after another."""
-    alone = len(scenes) == 1 and isinstance(model, BiMIChI)
-    return model.fit(scenes[0].bags() if alone else scenes)
+    alone = len(scenes) == 1 and isinstance(model, BiMIChI) and model.polarity == "given"
+    return model.fit(scenes[0].bags() if alone else scenes)  # signs are learned from labels of pixels, not of bags
 
 
 def scene_rule(
@@ -322,11 +326,13 @@ class SceneKFold(BaseCrossValidator):  # type: ignore[misc]  # scikit-learn is u
     def _iter_test_indices(self, X: Any = None, y: Any = None, groups: Any = None) -> Iterator[Ints]:
         check_integer(self.n_splits, "n_splits", 2)
         if groups is None or y is None:
-            raise InvalidInputError("SceneKFold needs y, and groups: the scene, or the bag, of every instance.")
+            raise InvalidInputError(
+                "SceneKFold needs y, and groups: the scene, or the bag, of every instance.", code="groups-missing"
+            )
         labels = one_per(y, len(y), "y")
         classes = np.unique(labels)
         if len(classes) != 2:
-            raise InvalidInputError(f"y must have two classes, got {len(classes)}.")
+            raise InvalidInputError(f"y must have two classes, got {len(classes)}.", code="two-classes", argument="y")
         order, offsets, _ = group(groups, len(labels))
         held = [order[start:stop] for start, stop in pairwise(offsets)]
         positive = [rows for rows in held if (labels[rows] == classes[1]).any()]
@@ -334,14 +340,17 @@ class SceneKFold(BaseCrossValidator):  # type: ignore[misc]  # scikit-learn is u
         if len(positive) < self.n_splits:
             raise InvalidInputError(
                 f"n_splits is {self.n_splits}, but only {len(positive)} groups have targets; use n_splits="
-                f"{max(2, len(positive))}, or label more."
+                f"{max(2, len(positive))}, or label more.",
+                code="splits-many",
+                argument="n_splits",
             )
         for k in range(self.n_splits):
             chosen = [(some, np.array_split(np.arange(len(some)), self.n_splits)[k]) for some in (positive, negative)]
             test = np.sort(np.concatenate([some[j] for some, block in chosen for j in block]))
             if (labels[test] == classes[1]).all():
                 raise InvalidInputError(
-                    "A fold has only targets: groups of targets alone need as many groups without; use fewer n_splits."
+                    "A fold has only targets: groups of targets alone need as many groups without; use fewer n_splits.",
+                    code="splits-many",
                 )
             yield test
 
@@ -378,7 +387,8 @@ def make_bag_scorer(score: Literal["average_precision", "auc"] = "average_precis
         if bags is None:
             raise InvalidInputError(
                 "The scorer of bags was not given bags. Use sklearn.set_config(enable_metadata_routing=True), and call "
-                "set_score_request(bags=True) on the scorer and set_fit_request(bags=True) on the estimator."
+                "set_score_request(bags=True) on the scorer and set_fit_request(bags=True) on the estimator.",
+                code="scorer-bags",
             )
         labels, values = np.asarray(y), np.asarray(fused)
         order, offsets, _ = group(bags, len(values), y=labels)

@@ -26,7 +26,7 @@ NETWORKS: tuple[Any, ...] = (ZooMaskRCNN, TorchvisionMaskRCNN, YoloSeg)
 
 @dataclass(eq=False, repr=False)
 class DetectorMask(Fusion):
-    """What a pre-trained instance-segmentation network takes for a person, in the RGB image alone.
+    """Persons as a pre-trained instance-segmentation network finds them, in the RGB image alone.
 
     The network is an ONNX file with one of three signatures, by which it is recognised: the Mask R-CNN [1]_ of the ONNX
     model zoo (MaskRCNN-10 and -12), torchvision's export of Mask R-CNN, or a YOLO segmentation network (YOLOv8-seg,
@@ -89,9 +89,9 @@ class DetectorMask(Fusion):
             If neither `model` nor `masks` is given.
         """
         if self.model is None and self.masks is None:
-            raise NotRunError("no detector weights given")
+            raise NotRunError("no detector weights given", code="detector-missing")
         if self.model is not None and self.masks is not None:
-            raise InvalidInputError("Both model and masks are given; leave out one of them.")
+            raise InvalidInputError("Both model and masks are given; leave out one of them.", code="detector-twice")
         check_choice(self.output, "output", ("mask", "score"))
         check_number(self.mask_threshold, "mask_threshold", 0, 1)
         if self.score_threshold is not None:
@@ -108,7 +108,7 @@ class DetectorMask(Fusion):
 
     @property
     def title(self) -> str:
-        """What the network is, by its signature: "Mask R-CNN" or "YOLO-seg"; ready-made masks are of the former."""
+        """The kind of network, by its signature: "Mask R-CNN" or "YOLO-seg"; ready-made masks are of the former."""
         network = ZooMaskRCNN if self.model is None else _network_of(open_session(self.model, 1), self.model)
         return str(network.title)
 
@@ -148,7 +148,7 @@ def _network_of(session: Any, path: Any) -> Any:
             return network
     expected = "; or ".join(network.expected for network in NETWORKS)
     has = f"model {str(path)!r} has inputs {shown(inputs)} and outputs {shown(outputs)}"
-    raise ModelFileError(f"{has}; expected the signature {expected}.")
+    raise ModelFileError(f"{has}; expected the signature {expected}.", code="detector-signature")
 
 
 def _check_image(X: ArrayLike) -> NDArray[Any]:
@@ -161,7 +161,11 @@ def _check_image(X: ArrayLike) -> NDArray[Any]:
             remedy = " Leave out its alpha channel with X[..., :3]."
         elif image.ndim == 3 and image.shape[0] == 3:
             remedy = " Put its channels last with np.moveaxis(X, 0, -1)."
-        raise InvalidInputError(f"X must be an RGB image (height, width, 3), got shape {image.shape}.{remedy}")
+        raise InvalidInputError(
+            f"X must be an RGB image (height, width, 3), got shape {image.shape}.{remedy}",
+            code="image-rgb",
+            argument="X",
+        )
     return image
 
 
@@ -171,12 +175,16 @@ def _to_bytes(image: NDArray[Any]) -> NDArray[np.uint8]:
     if image.dtype.kind != "f":
         raise InvalidInputError(
             f"X is an image of {image.dtype}; it must be uint8, or floats in [0, 1]. "
-            "Divide it by its full scale, e.g. X / 65535 for 16 bits, X / 255 for 8."
+            "Divide it by its full scale, e.g. X / 65535 for 16 bits, X / 255 for 8.",
+            code="image-type",
+            argument="X",
         )
     if not ((image >= 0) & (image <= 1)).all():
         raise InvalidInputError(
             f"X is an image of floats from {float(image.min()):g} to {float(image.max()):g}; they must lie in [0, 1]. "
-            "Rescale it, or pass X.astype(np.uint8) if it counts to 255."
+            "Rescale it, or pass X.astype(np.uint8) if it counts to 255.",
+            code="image-range",
+            argument="X",
         )
     return np.asarray(np.rint(image * 255), np.uint8)
 
@@ -185,7 +193,9 @@ def _check_masks(masks: Any) -> None:
     """Raise for what is wrong whatever the image is."""
     if isinstance(masks, Mapping):
         if not masks:
-            raise InvalidInputError("masks is an empty mapping; give it a mask for each name.")
+            raise InvalidInputError(
+                "masks is an empty mapping; give it a mask for each name.", code="masks-empty", argument="masks"
+            )
         for name, mask in masks.items():
             _check_mask(mask, f"masks[{name!r}]")
     elif not (isinstance(masks, str | PathLike) and Path(masks).is_dir()):
@@ -195,12 +205,16 @@ def _check_masks(masks: Any) -> None:
 def _check_mask(mask: Any, what: str) -> None:
     if isinstance(mask, str | PathLike):
         if not Path(mask).is_file():
-            raise InvalidInputError(f"{what} is {str(mask)!r}, where there is no file.")
+            raise InvalidInputError(
+                f"{what} is {str(mask)!r}, where there is no file.", code="file-missing", argument=what
+            )
         return
     array = np.asarray(refuse_masked(mask, what))
     if array.ndim != 2 or array.dtype.kind not in "biuf":
         raise InvalidInputError(
-            f"{what} must be an array of numbers (height, width) or a path, got {array.dtype} of shape {array.shape}."
+            f"{what} must be an array of numbers (height, width) or a path, got {array.dtype} of shape {array.shape}.",
+            code="mask-kind",
+            argument=what,
         )
 
 
@@ -209,12 +223,20 @@ def _pick_mask(masks: Any, name: str | None) -> tuple[NDArray[Any], str]:
     what = "masks"
     if isinstance(masks, Mapping):
         if name not in masks:
-            shown = ", ".join(repr(known) for known in list(masks)[:5]) + (", ..." if len(masks) > 5 else "")
-            raise InvalidInputError(f"masks has no mask named {name!r}; pass one of these to fuse: name={shown}.")
+            shown = ", ".join(repr(key) for key in list(masks)[:5]) + (", ..." if len(masks) > 5 else "")
+            raise InvalidInputError(
+                f"masks has no mask named {name!r}; pass one of these to fuse: name={shown}.",
+                code="mask-unnamed",
+                argument="masks",
+            )
         masks, what = masks[name], f"masks[{name!r}]"
     elif isinstance(masks, str | PathLike) and Path(masks).is_dir():
         if name is None:
-            raise InvalidInputError(f"masks is the folder {str(masks)!r}; pass the name of a mask to fuse: name=...")
+            raise InvalidInputError(
+                f"masks is the folder {str(masks)!r}; pass the name of a mask to fuse: name=...",
+                code="mask-unnamed",
+                argument="masks",
+            )
         masks = Path(masks) / f"{name}.png"
     if isinstance(masks, str | PathLike):
         return _read_png(Path(masks)), f"The mask {str(masks)!r}"
@@ -228,17 +250,31 @@ def _read_png(path: Path) -> NDArray[Any]:
             # A palette's entries are numbers, not shades; wider, they are not taken for scores.
             return mask.astype(np.int32) if picture.mode == "P" else mask
     except (OSError, SyntaxError, ValueError) as error:  # what Pillow raises for damaged files
-        raise InvalidInputError(f"The mask {str(path)!r} cannot be read as a PNG image: {error}.") from error
+        raise InvalidInputError(
+            f"The mask {str(path)!r} cannot be read as a PNG image: {error}.", code="mask-unreadable"
+        ) from error
 
 
 def _ready_made(mask: NDArray[Any], what: str, shape: tuple[int, ...], output: str) -> NDArray[np.float32]:
     if mask.shape != shape:
         remedy = " Save it with one channel." if mask.ndim == 3 else ""
-        raise InvalidInputError(f"{what} has shape {mask.shape}; it must be that of the image, {shape}.{remedy}")
+        raise InvalidInputError(
+            f"{what} has shape {mask.shape}; it must be that of the image, {shape}.{remedy}",
+            code="mask-size",
+            argument=what,
+        )
     if mask.dtype.kind == "f" and not ((mask >= 0) & (mask <= 1)).all():
-        raise InvalidInputError(f"{what} has NaN or values outside [0, 1]; a mask of floats must lie in [0, 1].")
+        raise InvalidInputError(
+            f"{what} has NaN or values outside [0, 1]; a mask of floats must lie in [0, 1].",
+            code="mask-range",
+            argument=what,
+        )
     if output == "mask":
         return np.asarray(mask != 0, np.float32)
     if mask.dtype.kind not in "bf" and mask.dtype != np.uint8:
-        raise InvalidInputError(f"{what} has type {mask.dtype}; scores must be bool, uint8 or floats in [0, 1].")
+        raise InvalidInputError(
+            f"{what} has type {mask.dtype}; scores must be bool, uint8 or floats in [0, 1].",
+            code="mask-type",
+            argument=what,
+        )
     return mask.astype(np.float32) / np.float32(255 if mask.dtype == np.uint8 else 1)

@@ -33,7 +33,7 @@ TORCHVISION_EXPECTED = (
 
 
 class Detections(NamedTuple):
-    """What a network found in an image, with one entry each per detection.
+    """Detections of a network in an image, with one entry each per detection.
 
     Boxes are corners (x1, y1, x2, y2) in pixels of the image, labels are classes. The masks are how likely each cell of
     a box belongs to the object, (n, 1, 28, 28), or each pixel of the image, (n, 1, height, width).
@@ -59,7 +59,7 @@ class ZooMaskRCNN:
 
     @staticmethod
     def recognises(inputs: Any, outputs: Any) -> bool:
-        """Whether a file has this signature."""
+        """Return whether a file has this signature."""
         masks = (FLOAT, (None, 1, CELLS, CELLS))
         sized = not outputs or len(outputs) < 4 or not outputs[3].shape or outputs[3].shape[3:] == [CELLS]
         return sized and fit(inputs, ((FLOAT, (3, None, None)),)) and fit(outputs, (*FOUND, masks))
@@ -67,9 +67,9 @@ class ZooMaskRCNN:
     @staticmethod
     def paint(session: Any, image: NDArray[np.uint8], wanted: Wanted, fused: NDArray[np.float32]) -> None:
         """Raise `fused` on the masks that are wanted."""
-        found = detect(session, image)
-        for k, value in found.wanted(wanted):
-            paste_mask(found.masks[k, 0], found.boxes[k], wanted.mask_threshold, value, fused)
+        detections = detect(session, image)
+        for k, value in detections.wanted(wanted):
+            paste_mask(detections.masks[k, 0], detections.boxes[k], wanted.mask_threshold, value, fused)
 
 
 class TorchvisionMaskRCNN:
@@ -79,14 +79,14 @@ class TorchvisionMaskRCNN:
 
     @staticmethod
     def recognises(inputs: Any, outputs: Any) -> bool:
-        """Whether a file has this signature: masks are of one size only if images are, and then of the same."""
+        """Return whether a file has this signature: masks are of one size only if images are, and then of the same."""
         if not any(fit(inputs, ((FLOAT, sizes),)) for sizes in ((3, None, None), (1, 3, None, None))):
             return False
         size, n = inputs[0].shape[-2:], len(outputs)
         if n != 4 or not outputs[3].shape or not fit(outputs, (*FOUND, (FLOAT, (None, 1, None, None)))):
             return False
         return all(
-            not isinstance(one, int) or one == other for one, other in zip(outputs[3].shape[2:], size, strict=True)
+            not isinstance(side, int) or side == other for side, other in zip(outputs[3].shape[2:], size, strict=True)
         )
 
     @staticmethod
@@ -98,19 +98,19 @@ class TorchvisionMaskRCNN:
         outputs = run(session, batch, size)
         n = outputs[0].size // 4
         check_outputs(outputs, [(n, 4), (n,), (n,), (n, 1, *image.shape[:2])], TORCHVISION_EXPECTED, size)
-        found = Detections(*outputs)
-        for k, value in found.wanted(wanted):
-            np.maximum(fused, np.float32(value), out=fused, where=found.masks[k, 0] > wanted.mask_threshold)
+        detections = Detections(*outputs)
+        for k, value in detections.wanted(wanted):
+            np.maximum(fused, np.float32(value), out=fused, where=detections.masks[k, 0] > wanted.mask_threshold)
 
 
 def detect(session: Any, image: NDArray[np.uint8]) -> Detections:
     """Run the zoo's network on an RGB image (height, width, 3)."""
     tensor, ratio = prepare_image(image)
     size = f"an image of {image.shape[0]} x {image.shape[1]} pixels, resized to {tensor.shape[1]} x {tensor.shape[2]}"
-    found = run(session, tensor, size)
-    n = found[0].size // 4
-    check_outputs(found, [(n, 4), (n,), (n,), (n, 1, CELLS, CELLS)], ZOO_EXPECTED, size)
-    return Detections(np.asarray(found[0] / np.float32(ratio), np.float32), *found[1:])
+    outputs = run(session, tensor, size)
+    n = outputs[0].size // 4
+    check_outputs(outputs, [(n, 4), (n,), (n,), (n, 1, CELLS, CELLS)], ZOO_EXPECTED, size)
+    return Detections(np.asarray(outputs[0] / np.float32(ratio), np.float32), *outputs[1:])
 
 
 def prepare_image(image: NDArray[np.uint8]) -> tuple[NDArray[np.float32], float]:

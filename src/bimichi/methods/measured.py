@@ -12,7 +12,6 @@ from sklearn.utils.validation import check_is_fitted
 
 import bimichi
 from bimichi import _html
-from bimichi._tables import element
 from bimichi._types import Floats, Ints
 from bimichi.errors import ModelFileError
 from bimichi.explain.attribution import PixelExplanation, explain_pixel
@@ -27,7 +26,10 @@ from bimichi.record import TrainingRecord
 from bimichi.rule import FusionRule
 from bimichi.scenes.sample import Sample
 
-SOLVED = ("objective_value", "lower_bound", "global_bound", "n_nodes", "certificate", "status", "n_iter", "history")
+SOLVED = (
+    *("objective_value", "lower_bound", "global_bound", "n_nodes", "certificate"),
+    *("status", "n_iter", "averaged", "history"),
+)
 """Fields of a `Solution` that a record keeps."""
 
 
@@ -112,7 +114,7 @@ class MeasureFusion(Fusion):
         if not hasattr(self, "rule_"):
             return ""
         selection = selection_of(self.rule_.training)
-        chosen = [] if selection is None else [element("p", selection.sentence()), _html.table(selection.table())]
+        chosen = [] if selection is None else [_html.paragraph(selection.sentence()), _html.table(selection.table())]
         return _html.view("Learned", *self.rule_._html_parts(), *chosen)
 
     def to_markdown(self) -> str:
@@ -136,7 +138,9 @@ class MeasureFusion(Fusion):
         rule = FusionRule.load(path)
         found = None if rule.training is None else rule.training.method
         if found != cls.__name__:
-            raise ModelFileError(f"{path} holds a model of {found or 'no method'}, not of {cls.__name__}.")
+            raise ModelFileError(
+                f"{path} holds a model of {found or 'no method'}, not of {cls.__name__}.", code="model-of-another"
+            )
         with reading(path, cls.__name__):
             return cls()._restored(rule)
 

@@ -10,19 +10,20 @@ from sklearn.utils.validation import check_is_fitted
 
 from bimichi._checks import is_xarray
 from bimichi.errors import InvalidInputError
-from bimichi.fit.objectives import CAPACITY_OBJECTIVES, REGRESSION, Objective, get_objective
-from bimichi.fit.objectives.mici import MIN_MAX
+from bimichi.fit.objectives import CAPACITY_OBJECTIVES, Objective, get_objective
+from bimichi.fit.objectives.mici import MIN_MAX, REGRESSION
 from bimichi.fit.solvers import BinarySolver, get_solver
 from bimichi.fit.train import problem_in_memory
 from bimichi.measures.capacity import Capacity
 from bimichi.methods.base import FusionClassifier, NormalisedFusion, check_alone
 from bimichi.methods.measured import BagFusion, View
+from bimichi.record import Status
 from bimichi.scenes.bags import Bags
 
 
 @dataclass(eq=False, repr=False)
 class _MeasureFromBags(BagFusion, NormalisedFusion):
-    """What the three share: bags in, a `Capacity` out."""
+    """The base of all three: bags in, a `Capacity` out."""
 
     capacity_ = View[Capacity]("measure", "The learned measure.")
 
@@ -119,8 +120,8 @@ class BinaryMICI(FusionClassifier, _MeasureFromBags):
     --------
     >>> X = [[0.9, 0.2], [0.1, 0.3], [0.2, 0.9], [0.1, 0.2]]
     >>> model = BinaryMICI().fit(X, [1, 1, 0, 0], bags=["a", "a", "b", "b"])
-    >>> model.capacity_[{0}], model.solution_.status
-    (1.0, 'exact: all 4 binary measures')
+    >>> model.capacity_[{0}], model.exact_
+    (1.0, True)
     """
 
     n_restarts: int = 100
@@ -131,8 +132,8 @@ class BinaryMICI(FusionClassifier, _MeasureFromBags):
 
     @property
     def exact_(self) -> bool:
-        """Whether no binary measure is better."""
-        return self._record.status.startswith("exact")
+        """Return whether no binary measure is better."""
+        return self._record.status is Status.EXACT
 
 
 @dataclass(eq=False, repr=False)
@@ -177,16 +178,18 @@ class MICIRegressor(RegressorMixin, _MeasureFromBags):  # type: ignore[misc]  # 
         """
         if isinstance(X, Bags):
             check_alone(y, bags, sample_weight)
-            found, self.n_features_in_ = X.with_signs(np.ones(X.n_sources)), X.n_sources
+            collected, self.n_features_in_ = X.with_signs(np.ones(X.n_sources)), X.n_sources
         else:
             X, y = self._validated(X, y, y_numeric=True)
-            found = Bags.from_instances(X, y, bags, sample_weight, self.nan, real_labels=True)
-        outside = found.labels[(found.labels < 0) | (found.labels > 1)]
+            collected = Bags.from_instances(X, y, bags, sample_weight, self.nan, real_labels=True)
+        outside = collected.labels[(collected.labels < 0) | (collected.labels > 1)]
         if outside.size:
             raise InvalidInputError(
-                f"y reaches {float(outside[0])!r}; labels must lie in [0, 1], where the integral lies. Rescale them."
+                f"y reaches {float(outside[0])!r}; labels must lie in [0, 1], where the integral lies. Rescale them.",
+                code="labels-range",
+                argument="y",
             )
-        return self._learn(found, REGRESSION, get_solver(self.solver))
+        return self._learn(collected, REGRESSION, get_solver(self.solver))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the integral of every instance."""

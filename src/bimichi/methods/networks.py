@@ -19,7 +19,7 @@ Nodes = Sequence[tuple[str, Sizes]]
 
 
 class Wanted(NamedTuple):
-    """Which detections to paint, and with what: see the parameters of `DetectorMask`."""
+    """Choice of the detections to paint, and with what: see the parameters of `DetectorMask`."""
 
     target_class: int | None
     score_threshold: float | None
@@ -30,11 +30,15 @@ class Wanted(NamedTuple):
 def open_session(path: str | PathLike[str], n_jobs: int | None = None) -> Any:
     """Open an ONNX file in ONNX Runtime; several threads may run the session at once."""
     try:
-        found = Path(path).is_file()
+        exists = Path(path).is_file()
     except (TypeError, ValueError) as error:
-        raise InvalidInputError(f"model must be the path of an ONNX file, got {path!r}.") from error
-    if not found:
-        raise ModelFileError(f"model {str(path)!r} is not a file; give the path of an ONNX file.")
+        raise InvalidInputError(
+            f"model must be the path of an ONNX file, got {path!r}.", code="network-path", argument="model", value=path
+        ) from error
+    if not exists:
+        raise ModelFileError(
+            f"model {str(path)!r} is not a file; give the path of an ONNX file.", code="network-missing"
+        )
     onnxruntime = import_optional("onnxruntime")
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = check_n_jobs(n_jobs)
@@ -43,11 +47,13 @@ def open_session(path: str | PathLike[str], n_jobs: int | None = None) -> Any:
     try:
         return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
     except Exception as error:  # ONNX Runtime's errors have no base of their own
-        raise ModelFileError(f"model {str(path)!r} cannot be opened as an ONNX file: {error}") from error
+        raise ModelFileError(
+            f"model {str(path)!r} cannot be opened as an ONNX file: {error}", code="network-unreadable"
+        ) from error
 
 
 def fit(nodes: Sequence[Any], expected: Nodes) -> bool:
-    """Whether nodes have these types and sizes; sizes that a file leaves open are checked when the network has run."""
+    """Return whether nodes have these types and sizes; sizes that a file leaves open are checked later, in outputs."""
     return len(nodes) == len(expected) and all(
         node.type == kind
         and len(sizes := node.shape or [None] * len(shape)) == len(shape)
@@ -64,20 +70,22 @@ def shown(nodes: Sequence[Any]) -> str:
 def run(session: Any, tensor: NDArray[np.float32], size: str) -> list[NDArray[Any]]:
     """Run a network on its one input, prepared from an image of this `size`; outputs must be finite."""
     try:
-        found: list[NDArray[Any]] = session.run(None, {session.get_inputs()[0].name: tensor})
+        outputs: list[NDArray[Any]] = session.run(None, {session.get_inputs()[0].name: tensor})
     except Exception as error:  # as above
-        raise ModelFileError(f"The network failed on {size}: {error}") from error
-    return found
+        raise ModelFileError(f"The network failed on {size}: {error}", code="network-failed") from error
+    return outputs
 
 
-def check_outputs(found: Sequence[NDArray[Any]], shapes: Sequence[Sizes], expected: str, size: str) -> None:
+def check_outputs(outputs: Sequence[NDArray[Any]], shapes: Sequence[Sizes], expected: str, size: str) -> None:
     """Raise an error unless outputs have these shapes and are finite."""
-    for array, shape in zip(found, shapes, strict=True):
+    for array, shape in zip(outputs, shapes, strict=True):
         if array.ndim != len(shape) or any(n is not None and n != m for n, m in zip(shape, array.shape, strict=True)):
-            got = ", ".join(str(array.shape) for array in found)
-            raise ModelFileError(f"The network gave outputs of the shapes {got}; expected {expected}.")
-    if not all(np.isfinite(array).all() for array in found):
-        raise ModelFileError(f"The network gave NaN or infinite values on {size}.")
+            got = ", ".join(str(array.shape) for array in outputs)
+            raise ModelFileError(
+                f"The network gave outputs of the shapes {got}; expected {expected}.", code="network-outputs"
+            )
+    if not all(np.isfinite(array).all() for array in outputs):
+        raise ModelFileError(f"The network gave NaN or infinite values on {size}.", code="network-nan")
 
 
 def interpolated(mask: NDArray[Any], rows: Floats, columns: Floats) -> NDArray[Any]:

@@ -1,6 +1,6 @@
 """The registry of methods: which there are, how each is made, and in which tables it appears; see docs/extending.md."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from inspect import signature
 from itertools import groupby
@@ -13,6 +13,7 @@ from bimichi.errors import InvalidInputError
 from bimichi.fit.objectives import OBJECTIVES
 from bimichi.fit.solvers import EvolutionarySolver
 from bimichi.methods.base import Fusion
+from bimichi.registry import Registry
 
 Labels = Literal["none", "bags", "pixels"]
 Table = Literal["comparison", "study"]
@@ -48,7 +49,7 @@ class Method:
     tables : tuple of {"comparison", "study"}, default=("comparison",)
         Where it is a row: in `paper_methods`, in the study, or nowhere.
     labels : {"none", "bags", "pixels"}
-        Labels to learn from; `register_method` takes those that the class needs.
+        Labels to learn from; by default those that the class needs.
     paper : bool, default=False
         Whether it is a row of the paper's own table.
     citation : str, optional
@@ -60,9 +61,13 @@ class Method:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     kind: str = "other"
     tables: tuple[Table, ...] = ("comparison",)
-    labels: Labels = "none"
+    labels: Labels | None = None
     paper: bool = False
     citation: str = ""
+
+    def __post_init__(self) -> None:
+        if self.labels is None:
+            object.__setattr__(self, "labels", labels_needed(self.estimator))
 
     def make(
         self, source_names: Sequence[str] | None = None, random_state: Any = 0, n_jobs: int | None = None, **more: Any
@@ -73,13 +78,37 @@ class Method:
         ``bipolar_input=True``; `more` are other parameters.
         """
         names = None if source_names is None else list(source_names)
-        known = signature(self.estimator).parameters
+        accepted = signature(self.estimator).parameters
         common = {"source_names": names, "random_state": random_state, "n_jobs": n_jobs, "bipolar_input": True}
-        given = {name: value for name, value in common.items() if name in known}
-        return self.estimator(**(given | dict(self.parameters) | more))
+        shared = {name: value for name, value in common.items() if name in accepted}
+        return self.estimator(**(shared | dict(self.parameters) | more))
 
 
-_REGISTRY: list[Method] = []
+def _check(name: str, loaded: Any) -> tuple[Method, ...]:
+    """Return the rows of an entry: a class, a `Method`, or a function that returns several of these."""
+    if isinstance(loaded, type) and issubclass(loaded, Fusion):
+        return (Method(name, loaded),)
+    rows = loaded() if callable(loaded) and not isinstance(loaded, type) else loaded
+    rows = (rows,) if isinstance(rows, Method) else tuple(rows)
+    if not rows or not all(isinstance(row, Method) for row in rows):
+        raise InvalidInputError(
+            f"{name} must be a subclass of Fusion, a Method, or a function that returns Methods.",
+            code="method-kind",
+            argument=name,
+        )
+    return rows
+
+
+METHODS = Registry(
+    "bimichi.methods",
+    {
+        "baselines": f"{__name__}:_baselines",
+        "mici": f"{__name__}:_mici",
+        "bi-michi": f"{__name__}:_bi_michi",
+    },
+    _check,
+)
+"""The rows of tables, those of a family together; `registered_methods` lists them."""
 
 
 def register_method(name: str, estimator: type[Fusion], parameters: Any = MappingProxyType({}), **more: Any) -> Method:
@@ -91,12 +120,21 @@ def register_method(name: str, estimator: type[Fusion], parameters: Any = Mappin
         If the class is no `Fusion`, or if a row of the same table has this name.
     """
     if not (isinstance(estimator, type) and issubclass(estimator, Fusion)):
-        raise InvalidInputError(f"estimator must be a subclass of Fusion, got {estimator!r}.")
-    entry = Method(name, estimator, parameters, **{"labels": labels_needed(estimator)} | more)
-    for other in _REGISTRY:
+        raise InvalidInputError(
+            f"estimator must be a subclass of Fusion, got {estimator!r}.",
+            code="method-kind",
+            argument="estimator",
+            value=estimator,
+        )
+    entry = Method(name, estimator, parameters, **more)
+    for other in registered_methods():
         if other.name == name and set(other.tables) & set(entry.tables):
-            raise InvalidInputError(f"name is {name!r}, which {other.estimator.__name__} has; choose another name.")
-    _REGISTRY.append(entry)
+            raise InvalidInputError(
+                f"name is {name!r}, which {other.estimator.__name__} has; choose another name.",
+                code="method-taken",
+                argument="name",
+            )
+    METHODS.register(name, (*METHODS.get(name, ()), entry))
     return entry
 
 
@@ -107,7 +145,16 @@ def labels_needed(estimator: type[Fusion]) -> Labels:
 
 def registered_methods(table: Table | None = None) -> list[Method]:
     """Return the entries of the registry in order: all, or those of one table."""
-    return [entry for entry in _REGISTRY if table is None or table in entry.tables]
+    rows: list[Method] = []
+    taken: set[tuple[str, Table]] = set()
+    for name, family in list(METHODS.items()):
+        places = {(row.name, place) for row in family for place in row.tables}
+        if places & taken:
+            METHODS.leave_out(name, "a table has a row of its name already")
+        else:
+            rows += [row for row in family if table is None or table in row.tables]
+            taken |= places
+    return rows
 
 
 def paper_methods(
@@ -145,23 +192,23 @@ def _as_in_the_paper(rows: dict[str, Fusion], source_names: Sequence[str], rando
     """Keep the rows of the paper, and give Bi-MIChI its search."""
     printed = {entry.name for entry in registered_methods("comparison") if entry.paper}
     printed |= {EMPTY} | {entry.replace(SOURCE, source) for entry in printed for source in source_names}
-    found: dict[str, Fusion] = {}
+    kept: dict[str, Fusion] = {}
     for name, method in rows.items():
         if name not in printed:
             continue
         if isinstance(method, estimators.BiMIChI):
             method.set_params(solver=EvolutionarySolver.preset("paper"))
-        found[name] = method
+        kept[name] = method
         if isinstance(method, estimators.KNNFusion):
-            found["KNN, k = 5"] = estimators.KNNFusion(n_neighbors=5, random_state=random_state)
-    return found
+            kept["KNN, k = 5"] = estimators.KNNFusion(n_neighbors=5, random_state=random_state)
+    return kept
 
 
 def _with_detector(rows: dict[str, Fusion], detector: estimators.DetectorMask) -> dict[str, Fusion]:
     """Put a detector in its row, or, if it is another network than that of the row, in one of its own below it."""
     title = detector.title
-    found = {DETECTOR: detector} if title == DETECTOR else {DETECTOR: rows[DETECTOR], title: detector}
-    listed = [found if name == DETECTOR else {name: method} for name, method in rows.items()]
+    detectors = {DETECTOR: detector} if title == DETECTOR else {DETECTOR: rows[DETECTOR], title: detector}
+    listed = [detectors if name == DETECTOR else {name: method} for name, method in rows.items()]
     return {name: method for some in listed for name, method in some.items()}
 
 
@@ -185,7 +232,7 @@ def _rows(table: Table, source_names: Sequence[str], random_state: Any, n_jobs: 
         for k, source in enumerate(source_names if each_source else [""]):
             for entry in entries:
                 method = entry.make(source_names, random_state, n_jobs, **({"source": k} if each_source else {}))
-                rows.append(Candidate(entry.name.replace(SOURCE, source), entry.kind, entry.labels, method))
+                rows.append(Candidate(entry.name.replace(SOURCE, source), entry.kind, entry.labels or "none", method))
     return rows
 
 
@@ -199,51 +246,57 @@ QP = "Grabisch and Nicolas, Fuzzy Sets and Systems 65, 1994"
 MICI = "Du and Zare, IEEE TGRS 57(5), 2019"
 
 
-def _register_all() -> None:
-    """One line for each method, in the order of the tables."""
-    add = register_method
-    add(EMPTY, estimators.ConstantFusion, kind="empty", tables=BOTH)
-    add("source {source}", estimators.SingleSource, kind="source", paper=True)
-    add("source {source}", estimators.SignedSource, kind="source", tables=STUDY)
-    add("source {source}, inverted", estimators.SignedSource, {"sign": -1}, kind="source", tables=STUDY)
-    add("min", estimators.MinFusion, kind="average", paper=True)
-    add("max", estimators.MaxFusion, kind="average", paper=True)
-    add("mean", estimators.MeanFusion, kind="average", paper=True)
-    add("weighted mean", estimators.WeightedMeanFusion, kind="average", paper=True)
-    add("KNN", estimators.KNNFusion, kind="classifier", paper=True)
-    add("SVM", estimators.SVMFusion, kind="classifier", paper=True)
-    add("gradient boosting, pixel labels", estimators.GradientBoosting, kind="boosting", tables=STUDY)
-    add("gradient boosting, bag labels", estimators.GradientBoosting, kind="boosting", tables=STUDY, labels="bags")
-    add(DETECTOR, estimators.DetectorMask, kind="detector", paper=True, citation="He et al., ICCV 2017")
+def _baselines() -> Iterator[Method]:
+    yield Method(EMPTY, estimators.ConstantFusion, kind="empty", tables=BOTH)
+    yield Method("source {source}", estimators.SingleSource, kind="source", paper=True)
+    yield Method("source {source}", estimators.SignedSource, kind="source", tables=STUDY)
+    yield Method("source {source}, inverted", estimators.SignedSource, {"sign": -1}, kind="source", tables=STUDY)
+    yield Method("min", estimators.MinFusion, kind="average", paper=True)
+    yield Method("max", estimators.MaxFusion, kind="average", paper=True)
+    yield Method("mean", estimators.MeanFusion, kind="average", paper=True)
+    yield Method("weighted mean", estimators.WeightedMeanFusion, kind="average", paper=True)
+    yield Method("KNN", estimators.KNNFusion, kind="classifier", paper=True)
+    yield Method("SVM", estimators.SVMFusion, kind="classifier", paper=True)
+    boosting: dict[str, Any] = {"kind": "boosting", "tables": STUDY}
+    yield Method("gradient boosting, pixel labels", estimators.GradientBoosting, **boosting)
+    yield Method("gradient boosting, bag labels", estimators.GradientBoosting, labels="bags", **boosting)
+    yield Method(DETECTOR, estimators.DetectorMask, kind="detector", paper=True, citation="He et al., ICCV 2017")
     for suffix, tables in (("", ("comparison",)), (", pixel labels", STUDY)):
-        add(f"CI-QP{suffix}", estimators.ChoquetQP, kind="pixels", tables=tables, paper=not suffix, citation=QP)
-        add(f"bi-capacity QP{suffix}", estimators.BiCapacityQP, kind="pixels", tables=tables)
-    add("MICI noisy-or", estimators.MICI, {"objective": "noisy-or"}, kind="mici", paper=True, citation=MICI)
-    add("MICI min-max", estimators.MICI, {"objective": "min-max"}, kind="mici", citation=MICI)
-    add("MICI generalised mean", estimators.MICI, {"objective": "generalized-mean"}, kind="mici", citation=MICI)
-    add("MICI mean", estimators.MICI, {"objective": "mean"}, kind="mici", tables=(), citation=MICI)
-    add("MICI regression", estimators.MICIRegressor, kind="mici", tables=(), citation=MICI)
-    add("MICI-BFM", estimators.BinaryMICI, kind="mici", paper=True, citation="Du et al., IEEE SSCI 2019")
-    given: dict[str, Any] = {"kind": "bi-michi", "citation": BI_MICHI}
-    for objective in OBJECTIVES:
+        about: dict[str, Any] = {"kind": "pixels", "tables": tables}
+        yield Method(f"CI-QP{suffix}", estimators.ChoquetQP, paper=not suffix, citation=QP, **about)
+        yield Method(f"bi-capacity QP{suffix}", estimators.BiCapacityQP, **about)
+
+
+def _mici() -> Iterator[Method]:
+    about: dict[str, Any] = {"kind": "mici", "citation": MICI}
+    yield Method("MICI noisy-or", estimators.MICI, {"objective": "noisy-or"}, paper=True, **about)
+    yield Method("MICI min-max", estimators.MICI, {"objective": "min-max"}, **about)
+    yield Method("MICI generalised mean", estimators.MICI, {"objective": "generalized-mean"}, **about)
+    yield Method("MICI mean", estimators.MICI, {"objective": "mean"}, tables=(), **about)
+    yield Method("MICI regression", estimators.MICIRegressor, tables=(), **about)
+    yield Method("MICI-BFM", estimators.BinaryMICI, kind="mici", paper=True, citation="Du et al., IEEE SSCI 2019")
+
+
+def _bi_michi() -> Iterator[Method]:
+    about: dict[str, Any] = {"kind": "bi-michi", "citation": BI_MICHI}
+    convex = [name for name, objective in OBJECTIVES.items() if objective.convex]  # which the default solver minimises
+    for objective in convex:
         name, paper = f"Bi-MIChI ({TITLES.get(objective, objective)})", objective in TITLES
-        add(name, estimators.BiMIChI, {"objective": objective}, paper=paper, **given)
-    add("Bi-MIChI auto", estimators.BiMIChICV, tables=BOTH, **given)
+        yield Method(name, estimators.BiMIChI, {"objective": objective}, paper=paper, **about)
+    yield Method("Bi-MIChI auto", estimators.BiMIChICV, tables=BOTH, **about)
     for order in (1, 2):
         rare = {"objective": "logistic", "additivity": order, "sources": "rarity", "labels": "cores"}
         cores = rare | {"sources": "given"}
-        for what, candidate in (("rarity-scaled, cores of boxes", rare), ("cores of boxes", cores)):
+        for variant, candidate in (("rarity-scaled, cores of boxes", rare), ("cores of boxes", cores)):
             parameters = {"candidates": [candidate], "calibrate": False, "polarity": "given"}
-            add(f"Bi-MIChI logistic, {order}-additive, {what}", estimators.BiMIChICV, parameters, tables=STUDY, **given)
+            name = f"Bi-MIChI logistic, {order}-additive, {variant}"
+            yield Method(name, estimators.BiMIChICV, parameters, tables=STUDY, **about)
     calibrated = {"objective": "mean", "additivity": 1, "calibrate": True}
-    add("Bi-MIChI mean, 1-additive, calibrated", estimators.BiMIChI, calibrated, tables=STUDY, **given)
+    yield Method("Bi-MIChI mean, 1-additive, calibrated", estimators.BiMIChI, calibrated, tables=STUDY, **about)
     additive = [("mean", 2), ("mean", 1), ("logistic", 2), ("logistic", 1)]
-    for objective, additivity in (*((objective, None) for objective in OBJECTIVES), *additive):
+    for objective, additivity in (*((objective, None) for objective in convex), *additive):
         name = f"Bi-MIChI {objective}" + (f", {additivity}-additive" if additivity else "")
         parameters = {"objective": objective, "additivity": additivity}
-        add(f"{name}, polarity given", estimators.BiMIChI, parameters, tables=STUDY, **given)
+        yield Method(f"{name}, polarity given", estimators.BiMIChI, parameters, tables=STUDY, **about)
         learned = parameters | {"polarity": "learn"}
-        add(f"{name}, polarity learned", estimators.BiMIChI, learned, tables=STUDY, **given)
-
-
-_register_all()
+        yield Method(f"{name}, polarity learned", estimators.BiMIChI, learned, tables=STUDY, **about)

@@ -33,7 +33,7 @@ EXPECTED = (
 
 
 class Letterbox(NamedTuple):
-    """How an image lies in the input of a network: pixels times `ratio`, plus an offset."""
+    """Place of an image in the input of a network: pixels times `ratio`, plus an offset."""
 
     ratio: float
     left: int
@@ -47,7 +47,7 @@ class YoloSeg:
 
     @staticmethod
     def recognises(inputs: Any, outputs: Any) -> bool:
-        """Whether a file has this signature; the number of anchors says whether boxes are those of the network."""
+        """Return whether a file has this signature; the number of anchors says whether boxes are its own."""
         if not (fit(inputs, ((FLOAT, (1, 3, None, None)),)) and len(outputs) == 2 and outputs[0].shape):
             return False
         if not fit(outputs, ((FLOAT, (1, None, None)), (FLOAT, (1, None, None, None)))):
@@ -60,18 +60,24 @@ class YoloSeg:
     def paint(session: Any, image: NDArray[np.uint8], wanted: Wanted, fused: NDArray[np.float32]) -> None:
         """Raise `fused` on the masks that are wanted."""
         tensor, place = _prepared(image, session.get_inputs()[0].shape[2:])
-        given, inner = image.shape[:2], tensor.shape[2:]
-        size = f"an image of {given[0]} x {given[1]} pixels, resized to {inner[0]} x {inner[1]}"
-        found = run(session, tensor, size)
-        check_outputs(found, [(1, None, n_anchors(*inner)), (1, None, None, None)], EXPECTED, size)
-        rows, prototypes = found[0][0].T, found[1][0]
+        shape, inner = image.shape[:2], tensor.shape[2:]
+        size = f"an image of {shape[0]} x {shape[1]} pixels, resized to {inner[0]} x {inner[1]}"
+        outputs = run(session, tensor, size)
+        check_outputs(outputs, [(1, None, n_anchors(*inner)), (1, None, None, None)], EXPECTED, size)
+        rows, prototypes = outputs[0][0].T, outputs[1][0]
         n_classes = rows.shape[1] - 4 - len(prototypes)
         if n_classes < 1:
-            shapes = f"{found[0].shape} and {found[1].shape}"
-            raise ModelFileError(f"The network gave outputs of the shapes {shapes}; expected {EXPECTED}.")
+            shapes = f"{outputs[0].shape} and {outputs[1].shape}"
+            raise ModelFileError(
+                f"The network gave outputs of the shapes {shapes}; expected {EXPECTED}.", code="network-outputs"
+            )
         label = PERSON if wanted.target_class is None else wanted.target_class
         if label >= n_classes:
-            raise InvalidInputError(f"target_class is {label}, but the network has the classes 0 to {n_classes - 1}.")
+            raise InvalidInputError(
+                f"target_class is {label}, but the network has the classes 0 to {n_classes - 1}.",
+                code="network-class",
+                argument="target_class",
+            )
         least = SURE if wanted.score_threshold is None else wanted.score_threshold
         scores = rows[:, 4 : 4 + n_classes]
         chosen = np.flatnonzero((scores.argmax(axis=1) == label) & (scores[:, label] > least))
@@ -113,10 +119,10 @@ def suppressed(boxes: Floats, scores: NDArray[Any], overlap: float = OVERLAP) ->
 def _prepared(image: NDArray[np.uint8], sizes: Any) -> tuple[NDArray[np.float32], Letterbox]:
     """Resize an image so that it fits into the network's input, and fill up with grey on both sides."""
     pillow = import_pillow()
-    given = image.shape[:2]
+    shape = image.shape[:2]
     inner = [n if isinstance(n, int) else USUAL_SIDE for n in sizes]
-    ratio = min(inner[0] / given[0], inner[1] / given[1])
-    height, width = (max(1, round(n * ratio)) for n in given)
+    ratio = min(inner[0] / shape[0], inner[1] / shape[1])
+    height, width = (max(1, round(n * ratio)) for n in shape)
     resized = pillow.fromarray(image).resize((width, height), pillow.Resampling.BILINEAR)
     top, left = (inner[0] - height) // 2, (inner[1] - width) // 2
     canvas = np.full((*inner, 3), GREY, np.uint8)

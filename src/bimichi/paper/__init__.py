@@ -1,9 +1,16 @@
-"""The paper's experiments, two in other fields, and a study; each writes its figures, tables and numbers."""
+"""The experiments of the paper, and others like them; each writes its figures, tables and numbers.
 
-import warnings
-from collections.abc import Sequence
+H. Vakharia and X. Du, "Bi-capacity Choquet Integral for Sensor Fusion with Label Uncertainty", FUZZ-IEEE 2024:
 
-from bimichi._tables import Table
+- Eq. (1), the integral: `bimichi.choquet`; its objectives 1 and 2: "bipolar" and "magnitude" of `bimichi.BiMIChI`.
+- UM, Tables II and III: `um`; the picture and its best measure in closed form: `bimichi.datasets.um`, `um_optimum`.
+- Pedestrians at night, Table VII: `pedestrian`; its sources: `bimichi.datasets.pedestrian_sources`; its methods:
+  `bimichi.paper_methods`, both with the preset "paper".
+- The numbers and figures that it prints: `figures`.
+
+Not in the paper: floods and lesions (`fields`), and studies over many scenes (`run_study`).
+"""
+
 from bimichi.evaluate.study import (
     StudyResult,
     StudyRow,
@@ -38,11 +45,4 @@ __all__ = [
     "shows_both",
     "split_scenes",
     "street_scenes",
-    "summary",
 ]
-
-
-def summary(results: Sequence[PedestrianResult]) -> Table:
-    """Return `mean_table`, under its name before version 0.2; deprecated."""
-    warnings.warn("bimichi.paper.summary is now called mean_table.", DeprecationWarning, stacklevel=2)
-    return mean_table(results)

@@ -10,16 +10,16 @@ from bimichi import methods as estimators
 from bimichi._checks import check_choice, check_integer
 from bimichi._tables import Table
 from bimichi.datasets import BrainImages, FloodImages, draw_flood, draw_lesions
-from bimichi.evaluate.comparison import Comparison, compare
-from bimichi.evaluate.engine import Result
+from bimichi.datasets.folders import write_project_of
+from bimichi.evaluate.comparison import Comparison, Result
+from bimichi.evaluate.engine import compare
 from bimichi.evaluate.study import shows_both, write_figure, write_json, write_text
-from bimichi.io.annotations.write import write_annotations
 from bimichi.methods.base import Fusion
 from bimichi.paper.figures import scene_panels
 from bimichi.plot import plot_maps
 from bimichi.scenes.annotations import ImageAnnotations
-from bimichi.scenes.masks import boxes_of
 from bimichi.scenes.scene import Scene
+from bimichi.scenes.shapes import boxes_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -28,38 +28,33 @@ Images = FloodImages | BrainImages
 
 
 class Field(NamedTuple):
-    """What an experiment is about: its title, how its images are drawn, how labels are given, and its commands."""
+    """An experiment: its title, the function that draws its images, and its labels in words."""
 
     title: str
     draw: Callable[..., Images]
     labels: str
-    commands: str
+    target: str = ""
+    """The option that names the class of targets in images of the truth, if they have several."""
 
+    @property
+    def commands(self) -> str:
+        """The commands that learn from the written images."""
+        return (
+            "bimichi train --project images -o model.json\n"
+            "bimichi fuse model.json --project images -o fused\n"
+            f"bimichi report model.json --project images --truth images/truth {self.target}-o reports"
+        )
 
-FLOOD_COMMANDS = """\
-bimichi train images/s1 images/s2 images/occurrence --labels images/outlines \\
-    --expression 'low_vv: clip(-(VV + 15) / 10, -1, 1)' --expression 'low_vh: clip(-(VH + 21) / 11, -1, 1)' \\
-    --expression 'mndwi: nd(B3, B11)' --expression 'dry_before: 1 - occurrence / 50' -o model.json
-bimichi fuse model.json images/s1 images/s2 images/occurrence -o fused
-bimichi report model.json images/s1 images/s2 images/occurrence --truth images/truth --target 1 -o reports"""
-
-LESION_COMMANDS = """\
-bimichi train images/flair images/t1 images/t1post images/t2 --boxes images/boxes.csv -o model.json
-bimichi fuse model.json images/flair images/t1 images/t1post images/t2 -o fused
-bimichi report model.json images/flair images/t1 images/t1post images/t2 --truth images/truth -o reports"""
 
 FIELDS = {
     "flood": Field(
         "Flood from radar and optical images",
         draw_flood,
         "superpixels that a hand-drawn outline of the flood touches are positive",
-        FLOOD_COMMANDS,
+        "--target 1 ",
     ),
     "lesions": Field(
-        "Lesions from four MR contrasts",
-        draw_lesions,
-        "superpixels that a box around a lesion touches are positive",
-        LESION_COMMANDS,
+        "Lesions from four MR contrasts", draw_lesions, "superpixels that a box around a lesion touches are positive"
     ),
 }
 
@@ -81,21 +76,21 @@ class FieldResult:
 
     def best_source(self) -> Result:
         """Return the single source, as it is or inverted, of largest mean average precision."""
-        ran = [one for one in self.comparison.results if one.scores]
-        return max((one for one in ran if isinstance(one.model, estimators.SignedSource)), key=_precision)
+        ran = [result for result in self.comparison.results if result.scores]
+        return max((result for result in ran if isinstance(result.model, estimators.SignedSource)), key=_precision)
 
     def best_fusion(self) -> Result:
         """Return the method of largest mean average precision among those that learn from labels of bags."""
-        learned = [one for one in self.comparison.results if one.scores and one.model.needs == "bags"]
+        learned = [result for result in self.comparison.results if result.scores and result.model.needs == "bags"]
         return max(learned, key=_precision)
 
     def verdict(self) -> str:
-        """Say how the best fusion and `auto` compare with the best source, and with labels of every pixel."""
+        """Return sentences that compare the best fusion and `auto` with the best source and labels of pixels."""
         said = [
-            f"The best single source is {_reached(self.best_source())}.",
-            f"The best fusion learned from labels of bags is {_reached(self.best_fusion())}.",
+            f"The best single source is {_scores_in_words(self.best_source())}.",
+            f"The best fusion learned from labels of bags is {_scores_in_words(self.best_fusion())}.",
         ]
-        ran = {one.name: one for one in self.comparison.results if one.scores}
+        ran = {result.name: result for result in self.comparison.results if result.scores}
         for name, why in ((AUTO, "which chooses its setting on scenes it left out"), (BOOSTING, "for comparison")):
             if name in ran and ran[name] is not self.best_fusion():
                 said.append(f"{name}, {why}: AUC {ran[name].mean('auc'):.3f}, AP {_precision(ran[name]):.3f}.")
@@ -104,7 +99,7 @@ class FieldResult:
     def scene_figure(self) -> "Figure":
         """Draw the images of the first test scene, its truth, and its labelled bags."""
         scene = self.test[0]
-        drawn = next(one for one in self.images if one.name == scene.name)
+        drawn = next(images for images in self.images if images.name == scene.name)
         if isinstance(drawn, BrainImages):
             shown: dict[str, Any] = dict(drawn.contrasts)
         else:
@@ -139,9 +134,9 @@ class FieldResult:
     def to_dict(self) -> dict[str, Any]:
         """Return the numbers as plain data."""
         methods = {
-            one.name: {"scores": [score._asdict() for score in one.scores], "problem": one.problem}
-            | {what: getattr(one, what) for what in ("fit_seconds", "fuse_seconds")}
-            for one in self.comparison.results
+            result.name: {"scores": [score._asdict() for score in result.scores], "problem": result.problem}
+            | {name: getattr(result, name) for name in ("fit_seconds", "fuse_seconds")}
+            for result in self.comparison.results
         }
         scenes = {"train": list(self.train), "test": [scene.name for scene in self.test]}
         sources = list(self.test[0].source_names)
@@ -152,8 +147,8 @@ class FieldResult:
         best = self.best_fusion()
         best.model.report(folder / "report.html", self.test[0], comparison=self.comparison)
         return [
-            *(path for one in self.images for path in one.write(folder / "images")),
-            *_write_boxes(self.images, folder / "images" / "boxes.csv"),
+            *(path for images in self.images for path in images.write(folder / "images")),
+            *write_project_of(folder / "images", self.field, _lesion_boxes(self.images)),
             write_figure(folder / "scene.png", self.scene_figure()),
             write_figure(folder / "maps.png", self.figure()),
             folder / "report.html",
@@ -195,11 +190,11 @@ def run_field(
         As in `bimichi.datasets.flood` or `lesions`.
     """
     check_choice(field, "field", tuple(FIELDS))
-    for what, number in (("n_train", n_train), ("n_test", n_test)):
-        check_integer(number, what)
+    for name, number in (("n_train", n_train), ("n_test", n_test)):
+        check_integer(number, name)
     start = time.perf_counter()
     images = [FIELDS[field].draw(random_state=random_state + k, **drawing) for k in range(n_train + n_test)]
-    scenes = [one.scene(n_segments) for one in images]
+    scenes = [drawn.scene(n_segments) for drawn in images]
     train, test = scenes[:n_train], scenes[n_train:]
     scored = [scene for scene in test if shows_both(scene)] or test
     methods = field_methods(train[0].source_names, random_state)
@@ -212,7 +207,7 @@ def run_field(
 def field_methods(source_names: Sequence[str], random_state: int = 0) -> Mapping[str, Fusion]:
     """Return what is compared: single sources, averages, labels of every pixel, measures, and Bi-MIChI."""
     names = list(source_names)
-    given: dict[str, Any] = {"source_names": names, "random_state": random_state}
+    options: dict[str, Any] = {"source_names": names, "random_state": random_state}
     methods: dict[str, Fusion] = {"empty map": estimators.ConstantFusion(bipolar_input=True)}
     for k, name in enumerate(names):
         methods[f"source {name}"] = estimators.SignedSource(source=k)
@@ -221,26 +216,23 @@ def field_methods(source_names: Sequence[str], random_state: int = 0) -> Mapping
     methods[BOOSTING] = estimators.GradientBoosting(random_state=random_state)
     methods["CI-QP"] = estimators.ChoquetQP(source_names=names, bipolar_input=True)
     methods["bi-capacity QP"] = estimators.BiCapacityQP(source_names=names)
-    methods["MICI min-max"] = estimators.MICI("min-max", bipolar_input=True, **given)
+    methods["MICI min-max"] = estimators.MICI("min-max", bipolar_input=True, **options)
     methods["MICI-BFM"] = estimators.BinaryMICI(source_names=names, bipolar_input=True)
     for objective, title in (("bipolar", "objective 1"), ("magnitude", "objective 2"), ("mean", "mean")):
-        methods[f"Bi-MIChI ({title}), polarity learned"] = estimators.BiMIChI(objective, polarity="learn", **given)
-    methods[AUTO] = estimators.BiMIChICV(**given)
+        methods[f"Bi-MIChI ({title}), polarity learned"] = estimators.BiMIChI(objective, polarity="learn", **options)
+    methods[AUTO] = estimators.BiMIChICV(**options)
     return methods
 
 
-def _write_boxes(images: Sequence[Images], path: Path) -> list[Path]:
-    """Write the boxes around lesions; floods are outlined instead."""
-    boxes = {one.name: boxes_of(one.lesions) for one in images if isinstance(one, BrainImages)}
-    if not boxes:
-        return []
-    write_annotations(path, {name: ImageAnnotations(some, [None] * len(some)) for name, some in boxes.items()})
-    return [path]
+def _lesion_boxes(images: Sequence[Images]) -> dict[str | None, ImageAnnotations]:
+    """Return the boxes around lesions by image; floods are outlined instead."""
+    boxes = {brain.name: boxes_of(brain.lesions) for brain in images if isinstance(brain, BrainImages)}
+    return {name: ImageAnnotations(around, ["lesion"] * len(around)) for name, around in boxes.items()}
 
 
 def _precision(result: Result) -> float:
     return result.mean("average_precision")
 
 
-def _reached(result: Result) -> str:
+def _scores_in_words(result: Result) -> str:
     return f"{result.name}, AUC {result.mean('auc'):.3f} and AP {_precision(result):.3f}"

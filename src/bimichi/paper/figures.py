@@ -1,4 +1,4 @@
-"""What the paper prints: its numbers, to be shown beside those measured here; and figures as it has them.
+"""The numbers that the paper prints, to be shown beside those measured here; and figures as it has them.
 
 References
 ----------

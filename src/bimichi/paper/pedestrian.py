@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from bimichi._progress import Stopwatch
 from bimichi._tables import Cell, Table
 from bimichi.errors import InvalidInputError
-from bimichi.evaluate.comparison import Comparison, compare
+from bimichi.evaluate.comparison import Comparison
+from bimichi.evaluate.engine import compare
 from bimichi.evaluate.study import file_name, shows_both, write_figure, write_json, write_text
 from bimichi.fit.solvers import ConvexSolver
 from bimichi.measures.bicapacity import BiCapacity
@@ -91,8 +92,8 @@ class PedestrianResult:
         others = self.comparison.measures_table(numbered=True)
         if others.rows:
             parts += ["## Measures of the other methods", others.to_markdown()]
-        known = [("Data", scene.citation), ("Licence", scene.licence)]
-        return "\n\n".join(parts + [f"{title}: {text}" for title, text in known if text])
+        provenance = [("Data", scene.citation), ("Licence", scene.licence)]
+        return "\n\n".join(parts + [f"{title}: {text}" for title, text in provenance if text])
 
     def to_dict(self) -> dict[str, Any]:
         """Return the numbers as plain data."""
@@ -104,8 +105,8 @@ class PedestrianResult:
                 **{name: getattr(result, name) for name in ("fit_seconds", "fuse_seconds", "problem")},
                 "measure": None if result.measure is None else result.measure.values.tolist(),
             }
-        known = {"scene": self.scene.name, "truth_from": self.scene.truth_from, "sources": self.scene.source_names}
-        return {"experiment": "pedestrian", **known, "seconds": self.seconds, "methods": methods, "proven": self.proven}
+        about = {"scene": self.scene.name, "truth_from": self.scene.truth_from, "sources": self.scene.source_names}
+        return {"experiment": "pedestrian", **about, "seconds": self.seconds, "methods": methods, "proven": self.proven}
 
     def write(self, folder: Path) -> list[Path]:
         """Write figures, tables, a report and, last, results.json into an existing folder; returns their paths."""
@@ -121,7 +122,7 @@ class PedestrianResult:
 
     def _reports(self, folder: Path) -> list[Path]:
         """Write the report of the best model, by average precision, that learned a measure from labels of bags."""
-        ran = [one for one in self.comparison.results if one.rule is not None and one.model.needs == "bags"]
+        ran = [result for result in self.comparison.results if result.rule is not None and result.model.needs == "bags"]
         if not ran:
             return []
         best = max(ran, key=lambda result: result.mean("average_precision"))
@@ -174,37 +175,39 @@ def run_pedestrian(
     """
     if scene.n_sources > MOST_SOURCES:
         has = f"Scene {scene.name!r} has {scene.n_sources} sources, of at most {MOST_SOURCES}"
-        raise InvalidInputError(f"{has}. Make scenes with n_sources=3, or use run_study.")
+        raise InvalidInputError(f"{has}. Make scenes with n_sources=3, or use run_study.", code="pedestrian-sources")
     if not shows_both(scene):
-        raise InvalidInputError(f"Scene {scene.name!r} shows no people, or nothing else. Choose another scene.")
+        raise InvalidInputError(
+            f"Scene {scene.name!r} shows no people, or nothing else. Choose another scene.", code="scene-without-people"
+        )
     watch = Stopwatch()
     methods = paper_methods(scene.source_names, detector, random_state, preset)
     kept = {name: method for name, method in methods.items() if name not in leave_out}
     comparison = compare(kept, scene, n_jobs=n_jobs, keep_maps=True, verbose=verbose)
     seconds = watch.seconds
-    return PedestrianResult(scene, comparison, seconds, _proven(scene, random_state, n_jobs, verbose, max_nodes))
+    return PedestrianResult(scene, comparison, seconds, _prove(scene, random_state, n_jobs, verbose, max_nodes))
 
 
-def _proven(scene: Scene, random_state: int, n_jobs: int | None, verbose: int, max_nodes: int) -> dict[str, str]:
+def _prove(scene: Scene, random_state: int, n_jobs: int | None, verbose: int, max_nodes: int) -> dict[str, str]:
     if not max_nodes:
         return {}
-    found, bags = {}, scene.bags()
+    proofs, bags = {}, scene.bags()
     for objective in ("bipolar", "magnitude"):
         solver = ConvexSolver(certify=True, max_nodes=max_nodes)
         model = BiMIChI(objective, solver, random_state=random_state, n_jobs=n_jobs, verbose=verbose).fit(bags)
         record = model.rule_.training
-        found[objective] = record.proof if record else ""
-    return found
+        proofs[objective] = record.proof if record else ""
+    return proofs
 
 
 def mean_table(results: Sequence[PedestrianResult]) -> Table:
     """Return the mean scores and times over several scenes, with AUC and RMSE of the paper beside them."""
     merged = []
     for name in results[0].published():
-        found = [result.comparison[name] for result in results]
-        fit, fuse = (float(np.mean([getattr(one, f"{what}_seconds") for one in found])) for what in ("fit", "fuse"))
-        reached = [score for one in found for score in one.scores]
-        merged.append(replace(found[0], scores=reached, fit_seconds=fit, fuse_seconds=fuse))
+        rows = [result.comparison[name] for result in results]
+        fit, fuse = (float(np.mean([getattr(row, f"{part}_seconds") for row in rows])) for part in ("fit", "fuse"))
+        reached = [score for row in rows for score in row.scores]
+        merged.append(replace(rows[0], scores=reached, fit_seconds=fit, fuse_seconds=fuse))
     return _beside_paper(Comparison(merged), results[0].published())
 
 
@@ -214,8 +217,8 @@ def scene_folder(folder: Path, scene: Scene) -> Path:
 
 
 def _beside_paper(comparison: Comparison, published: Mapping[str, tuple[float, float] | None]) -> Table:
-    found = comparison.table([name for name, paper in published.items() if paper is not None])
-    header, rows = list(found.header), [list(row) for row in found.rows]
+    table = comparison.table([name for name, paper in published.items() if paper is not None])
+    header, rows = list(table.header), [list(row) for row in table.rows]
     for k, title in enumerate(("AUC", "RMSE")):
         column = header.index(title) + 1
         header.insert(column, f"paper's {title}")

@@ -49,7 +49,7 @@ class UMRun:
 
     @property
     def proof(self) -> str:
-        """What was proven of J; empty for the evolutionary search."""
+        """The proof about J in words; empty for the evolutionary search."""
         record = self.model.rule_.training
         return record.proof if record else ""
 
@@ -83,9 +83,9 @@ class UMResult:
             for run in self.runs:
                 if run.objective == objective:
                     g, score = run.model.bicapacity_, run.scores
-                    found = [run.model.objective_value_, g[U], g[BACKGROUND], score.auc, score.rmse, run.seconds]
+                    numbers = [run.model.objective_value_, g[U], g[BACKGROUND], score.auc, score.rmse, run.seconds]
                     name = LITERAL if run.solver == "literal" else run.solver
-                    rows.append(_row(f"{title}: {name}", found))
+                    rows.append(_row(f"{title}: {name}", numbers))
             paper = UM[objective]
             rows.append(_row(f"{title}: paper, its own picture", ["", paper["U"], paper["background"]]))
         return Table(["", "J", "g(12, 3), the U", "g(23, 1), background", "AUC", "RMSE", "seconds"], rows)
@@ -136,14 +136,14 @@ class UMResult:
         runs = []
         for run in self.runs:
             model, g = run.model, run.model.bicapacity_
-            found = {
+            outcome = {
                 "objective_value": model.objective_value_,
                 "global_bound": model.solution_.global_bound,
                 "status": model.solution_.status,
             }
             elements = {"U": g[U], "background": g[BACKGROUND], "values": g.values.tolist()}
             reached = {"scores": run.scores._asdict(), "seconds": run.seconds}
-            runs.append({"objective": run.objective, "solver": run.solver} | found | elements | reached)
+            runs.append({"objective": run.objective, "solver": run.solver} | outcome | elements | reached)
         return {"experiment": "um", "optimum": self.optimum._asdict(), "runs": runs, "paper": UM}
 
     def write(self, folder: Path) -> list[Path]:

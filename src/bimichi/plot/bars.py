@@ -38,13 +38,9 @@ def plot_capacity(
         Of up to 6 sources. Long names are numbered, with a key.
     used, identified, ax
         As in `plot_matrix`, with subsets as elements, for example ``usage_counts(X, measure="capacity") > 0``.
-
-    Returns
-    -------
-    ax : matplotlib Axes
     """
     g = style.check_measure(capacity, Capacity, Capacity.table_limit, "Read capacity.listing() instead.")
-    bold, known, notes = style.element_marks(g, used, identified)
+    bold, identifiable, notes = style.element_marks(g, used, identified)
     names, key = style.names_and_key(g.source_names, LABEL_LIMIT)
     subsets, values = zip(*g.listing(), strict=True)
     codes = [g.code(subset) for subset in subsets]
@@ -52,7 +48,7 @@ def plot_capacity(
     ax = style.axes_for(ax, (4.8, 1.0 + 0.2 * len(codes)))
     bars = ax.barh(places, values, height=0.8, color=style.value_colors(values), edgecolor="#999999", linewidth=0.6)
     for place, (code, bar) in enumerate(zip(codes, bars, strict=True)):
-        if not known[code]:
+        if not identifiable[code]:
             ink = ink_on(*bar.get_facecolor()[:3])
             hatch: Any = {"hatch": style.HATCH, "edgecolor": ink, "alpha": 0.5, "linewidth": 0}
             ax.barh(place, values[place], height=0.8, fill=False, **hatch)
@@ -90,25 +86,29 @@ def plot_importance(
         Lower and upper ends of an interval around each value of `up` and of `down`, drawn as a whisker.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
-
-    Returns
-    -------
-    ax : matplotlib Axes
     """
     if hasattr(up, "up"):
         up, down, names = up.up, up.down, up.source_names if names is None else names
     if down is None:
-        raise InvalidInputError("down must be given with up, unless up is an object that has both.")
+        raise InvalidInputError(
+            "down must be given with up, unless up is an object that has both.", code="down-missing", argument="down"
+        )
     right, left = number_array(up, "up"), number_array(down, "down")
     if right.ndim != 1 or right.shape != left.shape or right.size == 0:
-        raise InvalidInputError(f"up and down must be 1-D and equally long, got {right.shape} and {left.shape}.")
+        raise InvalidInputError(
+            f"up and down must be 1-D and equally long, got {right.shape} and {left.shape}.", code="bars-shape"
+        )
     if not (np.isfinite(right).all() and np.isfinite(left).all()):
-        raise InvalidInputError("up and down must be finite.")
+        raise InvalidInputError("up and down must be finite.", code="finite")
     shown = [style.literal(name, NAME_WIDTH) for name in check_names(names, len(right))]
     ends, shape = None if intervals is None else number_array(intervals, "intervals"), (2, len(right), 2)
     if ends is not None and (ends.shape != shape or not (ends[..., 0] <= ends[..., 1]).all()):
         got = f"got shape {ends.shape}{'' if ends.shape != shape else ', ends the wrong way'}"
-        raise InvalidInputError(f"intervals must be lower and upper ends of shape {shape}, {got}.")
+        raise InvalidInputError(
+            f"intervals must be lower and upper ends of shape {shape}, {got}.",
+            code="intervals-shape",
+            argument="intervals",
+        )
     ax = style.axes_for(ax, (5.6, 1.3 + 0.4 * len(right)))
     reach = max(float(np.abs(drawn).max()) for drawn in (right, left, ends) if drawn is not None)
     for k, (side, values, color) in enumerate(((1, right, style.UP), (-1, left, style.DOWN))):
@@ -139,10 +139,6 @@ def plot_terms(measure: Any, ax: "Axes | None" = None) -> "Axes":
         pairs follow by strength, each with the side of both sources.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
-
-    Returns
-    -------
-    ax : matplotlib Axes
     """
     g = style.check_measure(measure, AdditiveBiCapacity)
     names = [style.literal(name, NAME_WIDTH) for name in g.source_names]
@@ -164,7 +160,7 @@ def plot_terms(measure: Any, ax: "Axes | None" = None) -> "Axes":
 
 
 def _pairs(g: AdditiveBiCapacity, names: list[str]) -> tuple[list[str], Floats]:
-    """Labels and terms of the pairs that are not 0.00, strongest first."""
+    """Return labels and terms of the pairs that are not 0.00, strongest first."""
     first, second = g.space.sides
     values = g.values[2 * g.n_sources :]
     order = np.argsort(-np.abs(values), kind="stable")

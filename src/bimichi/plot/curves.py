@@ -42,10 +42,6 @@ def plot_roc(
         Instances to exclude.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
-
-    Returns
-    -------
-    ax : matplotlib Axes
     """
     targets, scores = _check_maps(truth, fused_by_name, ignore)
     many = len(scores) > INSIDE
@@ -83,23 +79,31 @@ def plot_reliability(
         Probabilities, in [0, 1].
     bins : int, default=15
         How many points to draw of each map.
-
-    Returns
-    -------
-    ax : matplotlib Axes
     """
-    targets, given = _check_maps(truth, fused_by_name, ignore)
-    for name, score in given.items():
+    targets, maps = _check_maps(truth, fused_by_name, ignore)
+    for name, score in maps.items():
         if score.min() < 0 or score.max() > 1:
             reach = f"from {score.min():g} to {score.max():g}"
             raise InvalidInputError(
-                f"The map {name!r} reaches {reach}; probabilities lie in [0, 1]. Learn with objective='logistic'."
+                f"The map {name!r} reaches {reach}; probabilities lie in [0, 1]. Learn with objective='logistic'.",
+                code="map-range",
             )
     ax = axes_for(ax, (4.6, 4.4))
-    for k, (name, score) in enumerate(given.items()):
-        found, error = reliability_of(targets, score, bins, equal_counts=True), reliability_of(targets, score).error
+    for k, (name, score) in enumerate(maps.items()):
+        reliability, error = (
+            reliability_of(targets, score, bins, equal_counts=True),
+            reliability_of(targets, score).error,
+        )
         label = f"{error:.3f}  {literal(name, NAME_WIDTH)}"
-        ax.plot(found.predicted, found.observed, **line_style(k), marker="o", markersize=4, linewidth=1.2, label=label)
+        ax.plot(
+            reliability.predicted,
+            reliability.observed,
+            **line_style(k),
+            marker="o",
+            markersize=4,
+            linewidth=1.2,
+            label=label,
+        )
     _unit_square(ax, 0.02, ("probability given", "share of targets"), "calibration error", "upper left")
     return ax
 
@@ -117,16 +121,28 @@ def roc_points(targets: Flags, score: Floats, steps: int) -> tuple[Floats, Float
 
 def _check_maps(truth: ArrayLike, fused_by_name: Any, ignore: ArrayLike | None) -> tuple[Flags, dict[str, Floats]]:
     """Return which instances that count are targets, and the values of each map there."""
-    given = np.asarray(truth)
-    keep = np.ones(given.shape, dtype=bool) if ignore is None else ~np.asarray(ignore, dtype=bool)
-    if keep.shape != given.shape:
-        raise InvalidInputError(f"ignore has shape {keep.shape}; it must be that of truth, {given.shape}.")
-    targets = check_binary(given[keep], "truth")
+    labels = np.asarray(truth)
+    keep = np.ones(labels.shape, dtype=bool) if ignore is None else ~np.asarray(ignore, dtype=bool)
+    if keep.shape != labels.shape:
+        raise InvalidInputError(
+            f"ignore has shape {keep.shape}; it must be that of truth, {labels.shape}.",
+            code="ignore-shape",
+            argument="ignore",
+        )
+    targets = check_binary(labels[keep], "truth")
     if targets.all() or not targets.any():
-        found = f"{int(targets.sum()):,} of the {targets.size:,} instances that count are targets"
-        raise InvalidInputError(f"truth must show targets and others, but {found}; a ROC needs both.")
+        shown = f"{int(targets.sum()):,} of the {targets.size:,} instances that count are targets"
+        raise InvalidInputError(
+            f"truth must show targets and others, but {shown}; a ROC needs both.",
+            code="truth-one-class",
+            argument="truth",
+        )
     if not isinstance(fused_by_name, Mapping) or not fused_by_name:
-        raise InvalidInputError("fused_by_name must be a mapping of at least one name to its map.")
+        raise InvalidInputError(
+            "fused_by_name must be a mapping of at least one name to its map.",
+            code="maps-mapping",
+            argument="fused_by_name",
+        )
     return targets, {name: _check_scores(fused, keep, name) for name, fused in fused_by_name.items()}
 
 
@@ -138,14 +154,18 @@ def _unit_square(ax: "Axes", margin: float, axes: tuple[str, str], title: str, c
 
 
 def _check_scores(fused: ArrayLike, keep: Flags, name: str) -> Floats:
-    given = number_array(fused, f"The map {name!r}")
-    if given.shape != keep.shape:
-        raise InvalidInputError(f"The map {name!r} has shape {given.shape}; it must be that of truth, {keep.shape}.")
-    score = given[keep]
+    values = number_array(fused, f"The map {name!r}")
+    if values.shape != keep.shape:
+        raise InvalidInputError(
+            f"The map {name!r} has shape {values.shape}; it must be that of truth, {keep.shape}.", code="map-shape"
+        )
+    score = values[keep]
     missing = int((~np.isfinite(score)).sum())
     if missing:
-        found = f"The map {name!r} has {missing:,} values that are NaN or infinite"
-        raise InvalidInputError(f"{found}; leave them out of all maps alike, with ignore=~np.isfinite(...).")
+        problem = f"The map {name!r} has {missing:,} values that are NaN or infinite"
+        raise InvalidInputError(
+            f"{problem}; leave them out of all maps alike, with ignore=~np.isfinite(...).", code="nan"
+        )
     return score
 
 
@@ -161,26 +181,24 @@ def plot_history(history: Any, convex_value: Any = None, ax: "Axes | None" = Non
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
 
-    Returns
-    -------
-    ax : matplotlib Axes
-
     Notes
     -----
     With 30 generations or more, their axis is logarithmic. So is that of J if it falls to less than a tenth and never
     below 0; values below a billionth of the largest are then drawn at 0.
     """
-    given = history if isinstance(history, Mapping) else {"search": history}
-    if not given:
-        raise InvalidInputError("history is an empty mapping; give at least one search.")
-    tracks = {name: _check_history(one, name) for name, one in given.items()}
+    searches = history if isinstance(history, Mapping) else {"search": history}
+    if not searches:
+        raise InvalidInputError(
+            "history is an empty mapping; give at least one search.", code="history-empty", argument="history"
+        )
+    tracks = {name: _check_history(search, name) for name, search in searches.items()}
     level = None
     if convex_value is not None:
-        found = number_array(_recorded(convex_value, "objective_value"), "convex_value")
-        if found.ndim != 0 or not np.isfinite(found):
+        value = number_array(_recorded(convex_value, "objective_value"), "convex_value")
+        if value.ndim != 0 or not np.isfinite(value):
             rule = "convex_value must be one finite number, a Solution or a fitted model"
-            raise InvalidInputError(f"{rule}; got {convex_value!r}.")
-        level = float(found)
+            raise InvalidInputError(f"{rule}; got {convex_value!r}.", code="history-kind", value=convex_value)
+        level = float(value)
     ax = axes_for(ax, (5.6, 3.8))
     for k, (name, track) in enumerate(tracks.items()):
         style: Any = {"drawstyle": "steps-post", "linewidth": 1.6, "marker": "o" if len(track) == 1 else None}
@@ -213,16 +231,16 @@ def _scale_axes(ax: "Axes", tracks: list[Floats]) -> None:
         ax.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
 
 
-def _check_history(given: Any, name: str) -> Floats:
-    track = number_array(_recorded(given, "history"), f"history of {name!r}")
+def _check_history(search: Any, name: str) -> Floats:
+    track = number_array(_recorded(search, "history"), f"history of {name!r}")
     if track.ndim != 1 or track.size == 0 or not np.isfinite(track).all():
         rule = f"history of {name!r} must be 1-D, finite and not empty, got shape {track.shape}"
-        raise InvalidInputError(f"{rule}; pass an array, a Solution or a fitted model.")
+        raise InvalidInputError(f"{rule}; pass an array, a Solution or a fitted model.", code="history-kind")
     return track
 
 
-def _recorded(given: Any, what: str) -> Any:
+def _recorded(search: Any, quantity: str) -> Any:
     """Return a value of a fitted model, of a rule or of a `Solution`; a value itself is returned as it is."""
-    for attribute in ("rule_", "training", what):
-        given = getattr(given, attribute, given)
-    return given
+    for attribute in ("rule_", "training", quantity):
+        search = getattr(search, attribute, search)
+    return search

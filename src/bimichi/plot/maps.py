@@ -26,6 +26,8 @@ from bimichi.scenes.shapes import corners_of, outlines
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.patches import Patch
+    from matplotlib.path import Path
 
 
 ROUNDING = 1e-6
@@ -54,10 +56,6 @@ def plot_map(
         Whether to draw the colour bar.
     output_range : (float, float), default=(-1, 1)
         Which values the map can have, and what the colour bar spans. Colours do not depend on it: 0 is always white.
-
-    Returns
-    -------
-    ax : matplotlib Axes
 
     Examples
     --------
@@ -95,13 +93,9 @@ def plot_maps(
         Maps in a row; by default up to five, so that rows are about equally long.
     output_range : (float, float), default=(-1, 1)
         As in `plot_map`; (-1, 1) also fits maps of both kinds beside each other.
-
-    Returns
-    -------
-    figure : matplotlib Figure
     """
     low, high = _check_range(output_range)
-    names, arrays = _titled(planes, titles)
+    names, arrays = _with_titles(planes, titles)
     checked = [_check_plane(plane, low, high, f"planes[{k}]") for k, plane in enumerate(arrays)]
     n = len(checked)
     if ncols is None:
@@ -124,18 +118,27 @@ def _draw(ax: "Axes", values: Floats, title: str | None) -> None:
         ax.set_title(fitted(title, ax, TITLE_SIZE), fontsize=TITLE_SIZE)
 
 
-def _titled(planes: Any, titles: Sequence[str] | None) -> tuple[Sequence[str | None], list[ArrayLike]]:
+def _with_titles(planes: Any, titles: Sequence[str] | None) -> tuple[Sequence[str | None], list[ArrayLike]]:
     if isinstance(planes, Mapping):
         if titles is not None:
-            raise InvalidInputError("titles must be left out when planes is a mapping: its keys are the titles.")
+            raise InvalidInputError(
+                "titles must be left out when planes is a mapping: its keys are the titles.",
+                code="titles-twice",
+                argument="titles",
+            )
         titles, planes = list(planes), planes.values()
     arrays = list(planes)
     if not arrays:
-        raise InvalidInputError("planes is empty; give at least one map.")
+        raise InvalidInputError("planes is empty; give at least one map.", code="maps-empty", argument="planes")
     if titles is None:
         return [None] * len(arrays), arrays
     if isinstance(titles, str) or len(titles) != len(arrays):
-        raise InvalidInputError(f"titles must be one for each of the {len(arrays)} maps, got {titles!r}.")
+        raise InvalidInputError(
+            f"titles must be one for each of the {len(arrays)} maps, got {titles!r}.",
+            code="titles-number",
+            argument="titles",
+            value=titles,
+        )
     return titles, arrays
 
 
@@ -145,29 +148,30 @@ def _check_range(output_range: tuple[float, float]) -> tuple[float, float]:
     except (TypeError, ValueError):
         low = high = np.nan
     if not -1 <= low < high <= 1:
-        raise InvalidInputError(f"output_range must be two numbers in [-1, 1], such as (0, 1), got {output_range!r}.")
+        raise InvalidInputError(
+            f"output_range must be two numbers in [-1, 1], such as (0, 1), got {output_range!r}.",
+            code="output-range",
+            argument="output_range",
+            value=output_range,
+        )
     return low, high
 
 
-def _check_plane(plane: ArrayLike, low: float, high: float, what: str) -> Floats:
-    given = real_array(plane, what, "a map holds real numbers.")
-    if given.ndim != 2 or given.size == 0:
-        rule = f"{what} must have shape (height, width), got {given.shape}"
-        raise InvalidInputError(f"{rule}; of an image of sources, pass image[..., k].")
-    if given.dtype == bool:
-        return np.where(given, high, low)
-    values = given.astype(np.float64)
+def _check_plane(plane: ArrayLike, low: float, high: float, label: str) -> Floats:
+    array = real_array(plane, label, "a map holds real numbers.")
+    if array.ndim != 2 or array.size == 0:
+        rule = f"{label} must have shape (height, width), got {array.shape}"
+        raise InvalidInputError(f"{rule}; of an image of sources, pass image[..., k].", code="map-shape")
+    if array.dtype == bool:
+        return np.where(array, high, low)
+    values = array.astype(np.float64)
     outside = ~np.isnan(values) & ((values < low - ROUNDING) | (values > high + ROUNDING))
     if outside.any():
-        found = f"{what} has the value {values[outside][0]:g}, outside output_range ({low:g}, {high:g})"
-        raise InvalidInputError(f"{found}. Rescale the map, or pass the range of its values.")
+        problem = f"{label} has the value {values[outside][0]:g}, outside output_range ({low:g}, {high:g})"
+        raise InvalidInputError(
+            f"{problem}. Rescale the map, or pass the range of its values.", code="output-range-exceeded"
+        )
     return values
-
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.patches import Patch
-    from matplotlib.path import Path
 
 
 LOOKS: dict[str, dict[str, Any]] = {
@@ -230,18 +234,23 @@ def plot_bags(
     numbers = np.asarray(segments)
     if numbers.ndim != 2 or numbers.dtype.kind not in "iu" or numbers.size == 0:
         got = f"{numbers.dtype} of shape {numbers.shape}"
-        raise InvalidInputError(f"segments must be whole numbers of shape (height, width), got {got}.")
-    found = np.unique(numbers)
-    given = check_segment_labels(found, labels)
-    kinds = dict.fromkeys(found.tolist(), "left out")
-    labelled = [segment for segment, label in zip(kinds, given, strict=True) if label is not None]
-    positive = check_binary(np.array([label for label in given if label is not None]), "labels")
+        raise InvalidInputError(
+            f"segments must be whole numbers of shape (height, width), got {got}.",
+            code="segments-shape",
+            argument="segments",
+            value=got,
+        )
+    segment_numbers = np.unique(numbers)
+    segment_labels = check_segment_labels(segment_numbers, labels)
+    kinds = dict.fromkeys(segment_numbers.tolist(), "left out")
+    labelled = [segment for segment, label in zip(kinds, segment_labels, strict=True) if label is not None]
+    positive = check_binary(np.array([label for label in segment_labels if label is not None]), "labels")
     kinds = kinds | {segment: "positive" if p else "negative" for segment, p in zip(labelled, positive, strict=True)}
     height, width = numbers.shape
     picture = None if image is None else np.asarray(image)
     if picture is not None and (picture.shape[:2] != (height, width) or picture.shape[2:] not in ((), (3,), (4,))):
         shape = f"the segments' shape {(height, width)}, got {picture.shape}"
-        raise InvalidInputError(f"image must be grey or coloured, of {shape}.")
+        raise InvalidInputError(f"image must be grey or coloured, of {shape}.", code="image-shape", argument="image")
     targets = _targets(boxes, polygons, mask, (height, width))
     ax = axes_for(ax, (min(max(4.0 * width / height, 4.6), 10.0), 4.4))
     if picture is not None:
@@ -293,23 +302,33 @@ def _targets(
     boxes: ArrayLike | None, polygons: Sequence[ArrayLike], mask: ArrayLike | None, shape: tuple[int, int]
 ) -> "list[Path]":
     """Return the outlines of targets, those of a mask by its connected regions."""
-    found: list[list[NDArray[Any]]]
-    found = [[corners_of(box)] for box in check_boxes([] if boxes is None else boxes, "boxes")]
+    outlined: list[list[NDArray[Any]]]
+    outlined = [[corners_of(box)] for box in check_boxes([] if boxes is None else boxes, "boxes")]
     for polygon in polygons:
         points = np.asarray(polygon, dtype=np.float64)
         if points.ndim != 2 or points.shape[1:] != (2,):
-            raise InvalidInputError(f"polygons must have shape (n_corners, 2): x, y, got {points.shape}.")
-        found.append([points])
+            raise InvalidInputError(
+                f"polygons must have shape (n_corners, 2): x, y, got {points.shape}.",
+                code="polygons-shape",
+                argument="polygons",
+                value=points.shape,
+            )
+        outlined.append([points])
     if mask is not None:
         inside = np.asarray(mask)
         if inside.dtype != np.bool_ or inside.shape != shape:
             got = f"{inside.dtype} of shape {inside.shape}"
-            raise InvalidInputError(f"mask must be an array of bool of the segments' shape {shape}, got {got}.")
+            raise InvalidInputError(
+                f"mask must be an array of bool of the segments' shape {shape}, got {got}.",
+                code="mask-kind",
+                argument="mask",
+                value=got,
+            )
         from scipy import ndimage
 
         regions = ndimage.label(inside, structure=np.ones((3, 3)))[0]
-        found += [list(loops) for region, loops in outlines(regions).items() if region]
-    return [_path(loops) for loops in found]
+        outlined += [list(loops) for region, loops in outlines(regions).items() if region]
+    return [_path(loops) for loops in outlined]
 
 
 def _path(loops: Sequence[NDArray[Any]]) -> "Path":

@@ -53,11 +53,11 @@ def plot_matrix(
         Cell (A, B) is centred at (bitmask of B, bitmask of A).
     """
     g = style.check_measure(bicapacity, BiCapacity, SOURCES_LIMIT, "Read bicapacity.to_matrix() instead.")
-    bold, known, notes = style.element_marks(g, used, identified)
+    bold, identifiable, notes = style.element_marks(g, used, identified)
     n = 1 << g.n_sources
     ax = style.axes_for(ax, (max(1.5 + 0.5 * n, 3.4), 1.3 + 0.45 * n))
     ax.set(xlim=(-0.5, n - 0.5), ylim=(n - 0.5, -0.5), aspect="auto", facecolor=BLANK)
-    _draw_cells(ax, g, bold, known)
+    _draw_cells(ax, g, bold, identifiable)
     names, key = style.names_and_key(g.source_names, LABEL_LIMIT)
     labels = [style.literal(set_label(subset, names)) for subset in g.lattice.subsets()]
     rotation, align = (45, "left") if max(map(len, labels)) > 5 else (0, "center")
@@ -71,7 +71,7 @@ def plot_matrix(
     return ax
 
 
-def _draw_cells(ax: "Axes", g: BiCapacity, bold: Flags, known: Flags) -> None:
+def _draw_cells(ax: "Axes", g: BiCapacity, bold: Flags, identifiable: Flags) -> None:
     from matplotlib.patches import Rectangle
 
     rows, columns = g.lattice.masks(np.arange(g.lattice.size))
@@ -81,7 +81,7 @@ def _draw_cells(ax: "Axes", g: BiCapacity, bold: Flags, known: Flags) -> None:
         face = "white" if undefined else color
         ax.add_patch(Rectangle(corner, 1, 1, facecolor=face, edgecolor="white", linewidth=0.8, zorder=1))
         ink = style.INK if undefined else ink_on(*color[:3])
-        hatched = not known[code] and not undefined
+        hatched = not identifiable[code] and not undefined
         value = "–" if undefined else number(float(g.values[code]))
         text = ax.text(column, row, value, ha="center", va="center", fontsize=size, color=ink, zorder=4)
         if hatched:
@@ -112,10 +112,6 @@ def plot_interaction(
         Where to draw; a new figure by default.
     colorbar : bool, default=True
         Whether to draw the colour bar. Interactions beyond 1, which are possible, have the colour of 1.
-
-    Returns
-    -------
-    ax : matplotlib Axes
     """
     title = None
     if hasattr(matrix, "interaction_up"):
@@ -153,14 +149,14 @@ def plot_interactions(indices: Any) -> "Figure":
     ----------
     indices : object with attributes interaction_up, interaction_down, interaction_mixed and source_names
         The indices of a bi-capacity.
-
-    Returns
-    -------
-    figure : matplotlib Figure
     """
     if not hasattr(indices, "interaction_up"):
         got = f"got {type(indices).__name__}; for a single matrix, use plot_interaction"
-        raise InvalidInputError(f"indices must have interaction_up, interaction_down and interaction_mixed, {got}.")
+        raise InvalidInputError(
+            f"indices must have interaction_up, interaction_down and interaction_mixed, {got}.",
+            code="indices-kind",
+            argument="indices",
+        )
     values = np.array([_check_square(getattr(indices, f"interaction_{side}")) for side in SIDES])
     n, longest = len(indices.source_names), min(NAME_WIDTH, max(map(len, indices.source_names)))
     panel = max(0.6 * n, 1.8) + 0.2
@@ -177,17 +173,17 @@ def plot_interactions(indices: Any) -> "Figure":
 def _check_square(matrix: Any) -> Floats:
     values = number_array(matrix, "matrix").copy()
     if values.ndim != 2 or values.shape[0] != values.shape[1] or values.size == 0:
-        raise InvalidInputError(f"matrix must be square, one row and column per source, got shape {values.shape}.")
+        raise InvalidInputError(
+            f"matrix must be square, one row and column per source, got shape {values.shape}.",
+            code="matrix-shape",
+            argument="matrix",
+        )
     np.fill_diagonal(values, np.nan)
     return values
 
 
 def _extend(values: Floats) -> Literal["neither", "both"]:
     return "both" if (np.abs(values) > 1).any() else "neither"
-
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 SIZES = {1: (3.6, 3.2), 2: (5.2, 4.6), 3: (8.0, 6.6), 4: (15.0, 9.0)}
@@ -213,10 +209,6 @@ def plot_lattice(
         is written below.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
-
-    Returns
-    -------
-    ax : matplotlib Axes
     """
     g = style.check_measure(bicapacity, BiCapacity, SOURCES_LIMIT, "Read bicapacity.to_matrix() instead.")
     codes = [] if path is None else _check_path(g, path)
@@ -253,7 +245,11 @@ def _check_path(g: BiCapacity, path: Iterable[Any]) -> list[int]:
     steps = set(zip(*(ends.tolist() for ends in g.lattice.covers()), strict=True))
     if not all(step in steps for step in pairwise(codes)) and not all(step in steps for step in pairwise(codes[::-1])):
         labels = ", ".join(g.lattice.label(code, g.source_names) for code in codes)
-        raise InvalidInputError(f"path must rise (or fall) from each element to a neighbour, but it is {labels}.")
+        raise InvalidInputError(
+            f"path must rise (or fall) from each element to a neighbour, but it is {labels}.",
+            code="path-steps",
+            argument="path",
+        )
     return codes
 
 
@@ -265,7 +261,11 @@ def _chain(g: BiCapacity, x: ArrayLike | None) -> tuple[list[int], list[float]]:
 
     instance = np.asarray(x, dtype=np.float64)
     if instance.shape != (g.n_sources,):
-        raise InvalidInputError(f"x must be one instance of {g.n_sources} sources, got shape {instance.shape}.")
+        raise InvalidInputError(
+            f"x must be one instance of {g.n_sources} sources, got shape {instance.shape}.",
+            code="instance-shape",
+            argument="x",
+        )
     codes, weights = linear_form(instance[None])
     (heavy,) = np.nonzero(weights[0])
     used = slice(heavy[0], heavy[-1] + 1) if heavy.size else slice(0)
@@ -273,7 +273,7 @@ def _chain(g: BiCapacity, x: ArrayLike | None) -> tuple[list[int], list[float]]:
 
 
 def _places(lattice: Lattice) -> Floats:
-    """Centre of each node. Within a level, order by the sum of 3^k over A minus that over B: few lines cross."""
+    """Return the centre of each node; levels are ordered by the sum of 3^k over A less that over B: few lines cross."""
     digits = np.arange(lattice.size)[:, None] // 3 ** np.arange(lattice.n_sources) % 3
     order = np.where(digits == 2, -1, digits) @ 3 ** np.arange(lattice.n_sources)
     ranks = lattice.ranks()
@@ -322,7 +322,7 @@ def _draw_weights(ax: "Axes", g: BiCapacity, place: Floats, codes: list[int], we
 
 
 def _font_size(ax: "Axes", n_sources: int) -> float:
-    """Points at which the five characters of a value fit a node."""
+    """Return the points at which the five characters of a value fit a node."""
     width, height = NODE[n_sources]
     return style.font_size(
         ax, 0.31 * width / {1: 2.2, 2: 4.2, 3: 8.2, 4: 20.2}[n_sources], 0.36 * height / (2 * n_sources + 0.9)

@@ -1,4 +1,4 @@
-"""What all pictures share: matplotlib imported when needed, one colour scale, texts, bars, and marks of elements."""
+"""The style of all pictures: matplotlib imported when needed, one colour scale, texts, bars, marks of elements."""
 
 import textwrap
 from collections.abc import Iterable, Sequence
@@ -61,7 +61,11 @@ def axes_for(ax: "Axes | None", size: tuple[float, float]) -> "Axes":
     from matplotlib.axes import Axes
 
     if not isinstance(ax, Axes):
-        raise InvalidInputError(f"ax must be one matplotlib Axes, got {type(ax).__name__}; pass one, as in axes[0].")
+        raise InvalidInputError(
+            f"ax must be one matplotlib Axes, got {type(ax).__name__}; pass one, as in axes[0].",
+            code="axes-kind",
+            argument="ax",
+        )
     return ax
 
 
@@ -123,13 +127,13 @@ def fitted(text: object, ax: "Axes", points: float = 10.0) -> str:
 
 
 def size_in_points(ax: "Axes") -> tuple[float, float]:
-    """Width and height of the axes, before the layout of the figure is final."""
+    """Return width and height of the axes, before the layout of the figure is final."""
     box = ax.get_window_extent()
     return box.width * 72 / ax.figure.dpi, box.height * 72 / ax.figure.dpi
 
 
 def font_size(ax: "Axes", across: float, down: float) -> float:
-    """Points at which text fits these shares of the width and of the height of the axes."""
+    """Return the points at which text fits these shares of the width and of the height of the axes."""
     width, height = size_in_points(ax)
     return float(np.clip(min(across * width, down * height), 3.0, 10.0))
 
@@ -163,28 +167,30 @@ def sides_of_zero(ax: "Axes", places: Any, names: Sequence[str], reach: float, t
     ax.spines[["top", "right", "left"]].set_visible(False)
 
 
-def check_measure(given: object, kind: type[Kind], limit: int = MAX_SOURCES, remedy: str = "") -> Kind:
+def check_measure(model: object, kind: type[Kind], limit: int = MAX_SOURCES, remedy: str = "") -> Kind:
     """Return the measure of a rule, a model or a measure if it is of this `kind` and has at most `limit` sources."""
     from bimichi.rule import as_rule  # here, because numba takes long to import
 
-    measure = given if isinstance(given, Measure) else as_rule(given).measure
+    measure = model if isinstance(model, Measure) else as_rule(model).measure
     if not isinstance(measure, kind):
         others = {"Capacity": "plot_capacity", "AdditiveBiCapacity": "plot_terms"}
         other = others.get(type(measure).__name__, "plot_matrix or plot_lattice")
         got = f"got {type(measure).__name__}; use {other} for it"
         article = "an" if kind.__name__.startswith("A") else "a"
-        raise InvalidInputError(f"This picture shows {article} {kind.__name__}, {got}.")
+        raise InvalidInputError(f"This picture shows {article} {kind.__name__}, {got}.", code="picture-sources")
     if measure.n_sources > limit:
-        given = f"The {measure.n_parts:,} {measure.parts} of {measure.n_sources} sources"
-        raise InvalidInputError(f"{given} do not fit this picture, which is drawn up to {limit} sources. {remedy}")
+        model = f"The {measure.n_parts:,} {measure.parts} of {measure.n_sources} sources"
+        raise InvalidInputError(
+            f"{model} do not fit this picture, which is drawn up to {limit} sources. {remedy}", code="picture-sources"
+        )
     return measure
 
 
 def element_marks(measure: LatticeMeasure, used: Elements, identified: Elements) -> tuple[Flags, Flags, list[str]]:
-    """Return which elements are bold and which are known, by code, and the line that explains the marks, if any."""
+    """Return which elements are bold and which identified, by code, and the line that explains the marks, if any."""
     notes = ["bold, framed: used"] * (used is not None) + ["hatched: not identified"] * (identified is not None)
-    known = measure.flags(identified, "identified") | (identified is None)
-    return measure.flags(used, "used"), known, ["     ".join(notes)] if notes else []
+    identifiable = measure.flags(identified, "identified") | (identified is None)
+    return measure.flags(used, "used"), identifiable, ["     ".join(notes)] if notes else []
 
 
 def names_and_key(names: Sequence[str], limit: int) -> tuple[list[str], list[str]]:

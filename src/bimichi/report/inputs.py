@@ -1,4 +1,4 @@
-"""What a report is made from, checked before any work is done."""
+"""The material of a report, checked before any work is done."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ MAX_PIXELS = 1_000_000
 
 
 class Sampling:
-    """Which pixels of an image are in the page: all, or evenly spaced ones if there are more than a million.
+    """The pixels of an image that are in the page: all, or evenly spaced ones if there are more than a million.
 
     Pixels are taken as they are. Means of several would have fused values that no pixel has.
     """
@@ -58,7 +58,7 @@ BINARY = "0 and 1, -1 and +1, or bool"
 
 @dataclass(frozen=True, eq=False)
 class Material:
-    """What a report shows, all of it checked; what sections share is computed once, when first asked for.
+    """All that a report shows, checked; results that sections share are computed once, when first asked for.
 
     Arrays have the shape of the image, (height, width), except for boxes: (x, y, width, height) each.
     """
@@ -89,7 +89,7 @@ class Material:
 
     @property
     def absolute(self) -> bool:
-        """Whether the fused value is the magnitude of C."""
+        """True if the fused value is the magnitude of C."""
         return self.rule.output == "magnitude"
 
     @cached_property
@@ -100,17 +100,17 @@ class Material:
 
     @cached_property
     def sampling(self) -> Sampling:
-        """Which pixels are in the page."""
+        """The pixels that are in the page."""
         return Sampling(self.integral.shape)
 
     @cached_property
     def training_use(self) -> Identifiability | None:
-        """How training used the measure; None if that was not counted."""
+        """The use of the measure in training; None if that was not counted."""
         return identifiability(self.rule) if self.rule.usage else None
 
     @cached_property
     def image_use(self) -> Identifiability:
-        """How the pixels of this image use the measure."""
+        """The use of the measure by the pixels of this image."""
         return identifiability(self.rule, self.planes, exact=False, n_jobs=self.n_jobs)
 
     @cached_property
@@ -136,13 +136,22 @@ def gather(model: Any, sources: Any, **options: Any) -> Material:
         given |= {what: aligned(given.get(what), like, what) for what in ("truth", "ignore", "segments")}
     truth, ignore, comparison, n_jobs = map(given.get, ("truth", "ignore", "comparison", "n_jobs"))
     if comparison is not None and not isinstance(comparison, Comparison):
-        raise InvalidInputError(f"comparison must be what compare() returns, got {type(comparison).__name__}.")
+        raise InvalidInputError(
+            f"comparison must be what compare() returns, got {type(comparison).__name__}.",
+            code="comparison-kind",
+            argument="comparison",
+            value=comparison,
+        )
     named = _named(rule, sources, given.get("names"))
     planes = _image(sources, named)
     shape, entered = planes[0].shape, named.enter(planes)
     integral = integrate(entered, named.measure, n_jobs=n_jobs)
     if np.isnan(integral).all():
-        raise InvalidInputError("sources have no pixel without NaN, so there is nothing to show.")
+        raise InvalidInputError(
+            "sources have no pixel without NaN, so there is nothing to show.",
+            code="no-complete-instance",
+            argument="sources",
+        )
     numbered, signs = _bags(given.get("segments"), given.get("labels"), shape)
     return Material(
         rule=named,
@@ -161,14 +170,14 @@ def gather(model: Any, sources: Any, **options: Any) -> Material:
     )
 
 
-def _with_scene(given: dict[str, Any], scene: Scene) -> dict[str, Any]:
-    """Return what is given, and of a scene what is not; its bags only if neither segments nor labels are."""
+def _with_scene(options: dict[str, Any], scene: Scene) -> dict[str, Any]:
+    """Return the options with what a scene lends: its bags only if neither segments nor labels are there."""
     lent: dict[str, Any] = {"names": scene.source_names, "truth": scene.truth, "ignore": scene.ignore}
     lent |= {"boxes": scene.boxes, "title": scene.name}
-    if scene.labels is not None and not {"segments", "labels"} & set(given):
+    if scene.labels is not None and not {"segments", "labels"} & set(options):
         lent |= {"segments": scene.segments, "labels": scene.labels}
-    notes = {"Data": scene.citation, "Licence of the data": scene.licence} | dict(given.get("notes", {}))
-    return lent | given | {"notes": notes}
+    notes = {"Data": scene.citation, "Licence of the data": scene.licence} | dict(options.get("notes", {}))
+    return lent | options | {"notes": notes}
 
 
 def _named(rule: FusionRule, sources: Any, names: Sequence[str] | None) -> FusionRule:
@@ -178,7 +187,8 @@ def _named(rule: FusionRule, sources: Any, names: Sequence[str] | None) -> Fusio
     if m > MAX_SOURCES and rule.measure.parts == "elements":
         raise InvalidInputError(
             f"The model has {m} sources, so {3**m:,} elements; reports are offered up to {MAX_SOURCES} sources, and "
-            "beyond for additive measures. Use bimichi.explain and bimichi.plot instead."
+            "beyond for additive measures. Use bimichi.explain and bimichi.plot instead.",
+            code="sources-many",
         )
     listed = isinstance(sources, list | tuple)
     found = len(sources) if listed else np.shape(sources)[-1] if np.ndim(sources) else 0
@@ -186,7 +196,8 @@ def _named(rule: FusionRule, sources: Any, names: Sequence[str] | None) -> Fusio
         given = f"{found} sources" if names is None else f"{len(names)} sources ({', '.join(map(str, names))})"
         raise InvalidInputError(
             f"The model was fitted to {m} sources ({', '.join(own)}), but {given} are given. "
-            "Give the same sources, in the same order."
+            "Give the same sources, in the same order.",
+            code="sources-number",
         )
     if names is None:
         return rule
@@ -197,7 +208,8 @@ def _named(rule: FusionRule, sources: Any, names: Sequence[str] | None) -> Fusio
         order = "in the model's order" if set(own) == set(given_names) else "with names=None if they are the same"
         raise InvalidInputError(
             f"The model was fitted to the sources {', '.join(own)}, but {', '.join(given_names)} are given. "
-            f"Give them {order}."
+            f"Give them {order}.",
+            code="sources-differ",
         )
     return rule.renamed(given_names)
 
@@ -207,19 +219,25 @@ def _image(sources: Any, rule: FusionRule) -> list[NDArray[Any]]:
     if planes[0].ndim != 2 or planes[0].size == 0:
         raise InvalidInputError(
             f"sources must be an image, (height, width, {len(planes)}), or {len(planes)} planes of shape "
-            f"(height, width), got planes of shape {planes[0].shape}."
+            f"(height, width), got planes of shape {planes[0].shape}.",
+            code="sources-not-image",
+            argument="sources",
         )
     for name, plane in zip(rule.source_names, planes, strict=True):
         if plane.dtype.kind == "f" and np.isinf(plane).any():
-            raise InvalidInputError(f"Source {name!r} has infinite values; clip them, or set them to NaN.")
+            raise InvalidInputError(
+                f"Source {name!r} has infinite values; clip them, or set them to NaN.", code="infinite"
+            )
     return planes
 
 
-def _like_source(given: Any, name: str, kinds: str, rule: str, shape: tuple[int, ...]) -> NDArray[Any]:
-    array = np.asarray(given)
+def _like_source(values: Any, name: str, kinds: str, rule: str, shape: tuple[int, ...]) -> NDArray[Any]:
+    array = np.asarray(values)
     if array.dtype.kind not in kinds or array.shape != shape:
         raise InvalidInputError(
-            f"{name} must be {rule} in the shape of a source, {shape}, got {array.dtype} of shape {array.shape}."
+            f"{name} must be {rule} in the shape of a source, {shape}, got {array.dtype} of shape {array.shape}.",
+            code="plane-shape",
+            argument=name,
         )
     return array
 
@@ -229,12 +247,19 @@ def _bags(
 ) -> tuple[Ints | None, list[bool | None]]:
     """Number the bags from 0, and list their labels."""
     if (segments is None) != (labels is None):
-        raise InvalidInputError("segments and labels go together: the bag of each pixel, and the label of each bag.")
+        raise InvalidInputError(
+            "segments and labels go together: the bag of each pixel, and the label of each bag.",
+            code="segments-with-labels",
+        )
     if segments is None or labels is None:
         return None, []
     given = _like_source(segments, "segments", "iu", "whole numbers", shape)
     found, numbered = np.unique(given, return_inverse=True)
     if len(found) > MAX_SEGMENTS:
-        raise InvalidInputError(f"segments has {len(found):,} bags; up to {MAX_SEGMENTS:,} can be drawn. Leave it out.")
+        raise InvalidInputError(
+            f"segments has {len(found):,} bags; up to {MAX_SEGMENTS:,} can be drawn. Leave it out.",
+            code="bags-many",
+            argument="segments",
+        )
     signs = [None if label is None else bool(label) for label in check_segment_labels(found, labels)]
     return numbered.reshape(shape), signs

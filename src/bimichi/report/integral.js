@@ -1,21 +1,21 @@
 // The integral of every pixel, the steps of one pixel, and what each source contributes to it: the same as choquet,
 // bimichi.explain.chain and bimichi.explain.contributions. MEASURES has these functions for both kinds of measure.
 
-const TOLERANCE = 1e-9;
+export const TOLERANCE = 1e-9;
 
-function scaledValue(x, centre, factor, low) {
+export function scaledValue(x, centre, factor, low) {
   if (centre === 0 && factor === 1) return x;
   return Math.min(1, Math.max(low, (x - centre) * factor));
 }
 
 // C or |C|; with a link, the log-odds of a target: slope * output + offset.
-function outputOf(integral, { absolute, link }) {
+export function outputOf(integral, { absolute, link }) {
   const output = absolute ? Math.abs(integral) : integral;
   return link ? output * link.slope + link.offset : output;
 }
 
 // What fuse gives: the output, or with a link the probability.
-function fusedOf(integral, report) {
+export function fusedOf(integral, report) {
   const output = outputOf(integral, report);
   if (!report.link) return output;
   const small = Math.exp(-Math.abs(output));
@@ -23,7 +23,7 @@ function fusedOf(integral, report) {
 }
 
 // What a part of the integral is multiplied by to be a part of the log-odds.
-function partFactor(integral, { absolute, link }) {
+export function partFactor(integral, { absolute, link }) {
   if (!link) return 1;
   return absolute && integral < 0 ? -link.slope : link.slope;
 }
@@ -49,7 +49,8 @@ function chainOfElements(x, values) {
   for (const k of order) {
     const weight = Math.abs(x[k]) - below;
     const value = values[code];
-    if (weight > 0) steps.push({ code, weight, value, product: weight * value, up: members(false), down: members(true) });
+    if (weight > 0)
+      steps.push({ code, weight, value, product: weight * value, up: members(false), down: members(true) });
     below = Math.abs(x[k]);
     code -= digit(x, k);
     left.delete(k);
@@ -103,7 +104,7 @@ function integrateElements(sources, values) {
     let missing = false;
     for (let k = 0; k < m; k++) {
       const x = sources[k].entered[sources[k].indices[i]];
-      missing ||= x !== x;
+      missing ||= Number.isNaN(x);
       const own = Math.abs(x);
       const adds = x < 0 ? 2 * power[k] : power[k];
       code += adds;
@@ -190,14 +191,14 @@ function integrateTerms(sources, { table, size, pairs }) {
       const row = side[k] * size;
       sum += own[k] * table[row + side[k]];
       for (let j = pairs ? 0 : k; j < k; j++) sum += (own[j] < own[k] ? own[j] : own[k]) * table[row + side[j]];
-      if (x !== x) sum = NaN; // whatever the comparison made of it
+      if (Number.isNaN(x)) sum = NaN; // whatever the comparison gave
     }
     integral[i] = sum;
   }
   return integral;
 }
 
-const MEASURES = {
+export const MEASURES = {
   elements: ({ values }) => ({
     faint: 0, // every element of the chain is shown
     integrate: (sources) => integrateElements(sources, values),

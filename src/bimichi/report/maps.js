@@ -3,7 +3,7 @@
 const MOST_ZOOM = 40;
 const DRAG = 4; // pixels of the screen that a click may slip
 
-class Maps {
+export class Maps {
   constructor(width, height, onPoint, onHold) {
     Object.assign(this, { width, height, onPoint, onHold });
     this.zoom = 1;
@@ -177,10 +177,10 @@ class Maps {
 }
 
 // The number of a value's colour; as in bimichi.report.colours.
-const level = (value) => Math.min(255, Math.max(0, Math.floor(((value + 1) / 2) * 256)));
+export const level = (value) => Math.min(255, Math.max(0, Math.floor(((value + 1) / 2) * 256)));
 
 // Colours as numbers, for `paint`: canvases keep red in the lowest byte.
-function colourWords(colours) {
+export function colourWords(colours) {
   return colours.map((colour) => {
     const [red, green, blue] = [1, 3, 5].map((k) => parseInt(colour.slice(k, k + 2), 16));
     return ((255 << 24) | (blue << 16) | (green << 8) | red) >>> 0;
@@ -188,13 +188,13 @@ function colourWords(colours) {
 }
 
 // A line with a light rim, to be seen on any colour.
-const twice = (path, colour) => [
+export const twice = (path, colour) => [
   { path, colour: "#ffffff", width: 3.5 },
   { path, colour, width: 1.5 },
 ];
 
 // An image of one colour per pixel, looked up by a function of the pixel's number.
-function paint(width, height, colourAt) {
+export function paint(width, height, colourAt) {
   const canvas = new OffscreenCanvas(width, height);
   const pixels = new Uint32Array(width * height);
   for (let i = 0; i < pixels.length; i++) pixels[i] = colourAt(i);
@@ -204,7 +204,7 @@ function paint(width, height, colourAt) {
 }
 
 // The borders between neighbouring pixels for which `parted` holds; neighbouring ones are one line.
-function borders(width, height, parted) {
+export function borders(width, height, parted) {
   const path = new Path2D();
   const line = (x0, y0, x1, y1) => {
     path.moveTo(x0, y0);

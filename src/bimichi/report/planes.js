@@ -1,8 +1,8 @@
-"use strict";
+// Unpack what page.py packed: base64, deflate, and for planes also differences and split bytes.
 
-// Unpack what embedding.py packed: base64, deflate, and for planes also differences and split bytes.
+import { MEASURES, scaledValue } from "./integral.js";
 
-const MISSING = 0xffff;
+export const MISSING = 0xffff;
 
 async function inflate(text) {
   const packed = Uint8Array.from(atob(text), (sign) => sign.charCodeAt(0));
@@ -30,7 +30,7 @@ async function unpackIndices(text, width, height) {
 }
 
 // What each whole number of a source stands for; NaN for no data.
-function meaningOf(plane) {
+export function meaningOf(plane) {
   const levels = new Float64Array(MISSING + 1).fill(NaN);
   if (plane.levels) levels.set(plane.levels);
   else for (let k = 0; k < MISSING; k++) levels[k] = plane.low + plane.step * k;
@@ -38,25 +38,25 @@ function meaningOf(plane) {
 }
 
 // What values of source k become: scaled, and as they enter the integral.
-function enteringOf(given, k, { centre, factor, low, polarity }) {
-  const scaled = given.map((x) => scaledValue(x, centre[k], factor[k], low));
+export function enteringOf(values, k, { centre, factor, low, polarity }) {
+  const scaled = values.map((x) => scaledValue(x, centre[k], factor[k], low));
   return { scaled, entered: scaled.map((x) => x * polarity[k]) };
 }
 
 // The measure's numbers, and its functions.
-async function unpackMeasure({ parts, ...packed }, m) {
+export async function unpackMeasure({ parts, ...packed }, m) {
   const measure = {};
   for (const [name, text] of Object.entries(packed)) measure[name] = await unpackNumbers(text);
   return Object.assign(measure, MEASURES[parts](measure, m));
 }
 
-async function unpack(data) {
+export async function unpack(data) {
   const { width, height } = data;
   const indices = (text) => unpackIndices(text, width, height);
   const sources = await Promise.all(
     data.sources.map(async (plane, k) => {
-      const given = meaningOf(plane);
-      return { indices: await indices(plane.data), given, ...enteringOf(given, k, data) };
+      const values = meaningOf(plane);
+      return { indices: await indices(plane.data), values, ...enteringOf(values, k, data) };
     }),
   );
   const measure = await unpackMeasure(data.measure, sources.length);

@@ -1,27 +1,30 @@
 // The panel beside the maps: one pixel's sources, chain and contributions. All text is set as text, never as HTML.
 
+import { fusedOf, outputOf, partFactor, TOLERANCE } from "./integral.js";
+import { level } from "./maps.js";
+
 const DIGITS = 3;
 const MOST_STEPS = 20; // an additive measure of many sources has thousands of terms
 
 // A number with a true minus, and without a negative zero.
-function shown(value, digits = DIGITS) {
+export function shown(value, digits = DIGITS) {
   const text = value.toFixed(digits);
   return (Number(text) === 0 ? text.replace("-", "") : text).replace("-", "\u2212");
 }
 
-// A value as given may be of any size.
-const givenText = (value) => (Math.abs(value) < 1000 ? shown(value) : String(Number(value.toPrecision(7))));
+// A value of a source, which may be of any size.
+export const valueText = (value) => (Math.abs(value) < 1000 ? shown(value) : String(Number(value.toPrecision(7))));
 
-function node(tag, text, className) {
-  const made = document.createElement(tag);
-  made.textContent = text;
-  if (className) made.className = className;
-  return made;
+export function node(tag, text, className) {
+  const element = document.createElement(tag);
+  element.textContent = text;
+  if (className) element.className = className;
+  return element;
 }
 
-const get = (id) => document.getElementById(id);
+export const get = (id) => document.getElementById(id);
 
-class Readout {
+export class Readout {
   constructor(report) {
     this.panel = document.querySelector(".readout");
     addEventListener("resize", () => this.panel.style.removeProperty("min-height"));
@@ -37,20 +40,24 @@ class Readout {
   }
 
   // Explain the pixel at (x, y) of the page's image.
-  show(x, y) {
+  explainAt(x, y) {
     const { sources, width } = this.report;
     const at = y * width + x;
-    const given = sources.map((source) => source.given[source.indices[at]]);
+    const values = sources.map((source) => source.values[source.indices[at]]);
     const entered = sources.map((source) => source.entered[source.indices[at]]);
     this.showPlace(x, y, at);
-    this.explain(given, entered);
+    this.explain(values, entered);
+  }
+
+  show(x, y) {
+    this.explainAt(x, y);
     this.panel.style.minHeight = `${this.panel.offsetHeight}px`; // what is below must not jump
   }
 
   // Explain a pixel of these values.
-  explain(given, entered) {
+  explain(values, entered) {
     const { measure, names } = this.report;
-    const missing = names.filter((_, k) => Number.isNaN(given[k]));
+    const missing = names.filter((_, k) => Number.isNaN(values[k]));
     const steps = missing.length ? [] : measure.chain(entered);
     const parts = missing.length ? entered.map(() => NaN) : measure.contributions(entered);
     const total = missing.length ? NaN : steps.reduce((sum, step) => sum + step.product, 0);
@@ -59,7 +66,7 @@ class Readout {
     for (const k of parts.keys()) parts[k] *= factor;
     this.showTotal(total, missing);
     const sum = this.report.link ? outputOf(total, this.report) : total;
-    this.showSources(given, entered, parts, sum);
+    this.showSources(values, entered, parts, sum);
     this.showChain(steps, sum);
     this.highlight(steps);
     this.sentence = this.announcement(total, parts, missing);
@@ -98,10 +105,10 @@ class Readout {
     get("fused-note").textContent = link ? `probability; log-odds ${shown(outputOf(total, this.report))}` : plain;
   }
 
-  showSources(given, entered, parts, total) {
+  showSources(values, entered, parts, total) {
     for (const row of document.querySelectorAll("[data-source]")) {
       const k = Number(row.dataset.source);
-      row.querySelector(".given").textContent = Number.isNaN(given[k]) ? "no data" : givenText(given[k]);
+      row.querySelector(".given").textContent = Number.isNaN(values[k]) ? "no data" : valueText(values[k]);
       const enters = row.querySelector(".enters");
       if (enters) enters.textContent = Number.isNaN(entered[k]) ? "" : shown(entered[k]);
       row.querySelector(".number").textContent = Number.isNaN(parts[k]) ? "" : shown(parts[k]);
@@ -127,7 +134,12 @@ class Readout {
     if (rest.length) {
       const row = document.createElement("tr");
       const sum = rest.reduce((before, step) => before + step.product, 0);
-      row.append(node("th", `${rest.length} further term${rest.length > 1 ? "s" : ""}`), node("td", ""), node("td", ""), node("td", shown(sum), "number"));
+      row.append(
+        node("th", `${rest.length} further term${rest.length > 1 ? "s" : ""}`),
+        node("td", ""),
+        node("td", ""),
+        node("td", shown(sum), "number"),
+      );
       rows.push(row);
     }
     document.querySelector("#chain tbody").replaceChildren(...rows);
@@ -155,7 +167,9 @@ class Readout {
 
   highlight(steps) {
     for (const cell of this.active) cell.classList.remove("active");
-    this.active = this.shownSteps(steps).map((step) => this.cells.get(step.code)).filter(Boolean);
+    this.active = this.shownSteps(steps)
+      .map((step) => this.cells.get(step.code))
+      .filter(Boolean);
     for (const cell of this.active) cell.classList.add("active");
   }
 

@@ -1,5 +1,10 @@
 // Start the page: unpack, integrate, draw, and listen.
 
+import { fusedOf, outputOf } from "./integral.js";
+import { borders, colourWords, level, Maps, paint, twice } from "./maps.js";
+import { unpack } from "./planes.js";
+import { get, Readout } from "./readout.js";
+
 const OVERLAYS = {
   boxes: (report) => twice(boxPath(report.boxes), "#111111"),
   truth: (report) => twice(borders(report.width, report.height, parting(report.truth)), "#e6a700"),
@@ -37,13 +42,13 @@ function pictures(report) {
   const { width, height, sources, integral, outputLow, truth } = report;
   const words = colourWords([...report.colours, report.missing]);
   const word = (value) => words[Number.isNaN(value) ? 256 : level(value)];
-  const found = { fused: paint(width, height, (i) => word(fusedOf(integral[i], report))) };
+  const painted = { fused: paint(width, height, (i) => word(fusedOf(integral[i], report))) };
   sources.forEach(({ indices, scaled }, k) => {
     const own = Uint32Array.from(scaled, word);
-    found[`source-${k}`] = paint(width, height, (i) => own[indices[i]]);
+    painted[`source-${k}`] = paint(width, height, (i) => own[indices[i]]);
   });
-  if (truth) found.truth = paint(width, height, (i) => word(truth[i] ? 1 : outputLow));
-  return found;
+  if (truth) painted.truth = paint(width, height, (i) => word(truth[i] ? 1 : outputLow));
+  return painted;
 }
 
 // The pixel with the largest fused value: the page starts with an answer.
@@ -141,8 +146,8 @@ async function start() {
     (x, y) => state.held || choose(x, y),
     () => state.hold(!state.held),
   );
-  const found = pictures(report);
-  for (const view of document.querySelectorAll("[data-map]")) maps.add(view, found[view.dataset.map]);
+  const painted = pictures(report);
+  for (const view of document.querySelectorAll("[data-map]")) maps.add(view, painted[view.dataset.map]);
   addOverlays(maps, report);
   listen(maps, state, choose);
   const first = brightest(report);

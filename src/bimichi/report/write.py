@@ -1,10 +1,11 @@
-"""`write_report`: the page put together, and written."""
+"""`write_report` and `write_index`: pages put together, and written."""
 
 import base64
 import hashlib
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -14,12 +15,13 @@ import numpy as np
 
 from bimichi import _html
 from bimichi._colours import thumbnail as thumbnail
-from bimichi._tables import picture
+from bimichi._files import atomic_write
+from bimichi._templates import decimal, render
 from bimichi.evaluate.comparison import Comparison
 from bimichi.evaluate.metrics import Scores
 from bimichi.report.contents import contents
 from bimichi.report.inputs import gather
-from bimichi.report.page import Markup, element, embedded_json, joined, resource, section, shown, table, write_page
+from bimichi.report.scripts import script_text
 from bimichi.report.sections import SECTIONS, introduction, notices
 
 INLINE = 25_000_000
@@ -48,13 +50,7 @@ class Report:
             page = self.path.read_text(encoding="utf-8", errors="replace")
         except OSError as error:
             return _html.view(title, note=f"It cannot be read any more: {error.strerror}.")
-        # In a frame of its own, the page may run its scripts, but reaches nothing of the notebook.
-        return _html.view("", element("iframe", sandbox="allow-scripts", title=title, srcdoc=page))
-
-
-SCRIPTS = ("planes.js", "integral.js", "maps.js", "readout.js", "report.js")
-SKIP = '<a class="skip" href="#maps">Skip to the maps</a>\n'
-BUTTON = '<button type="button" id="theme" hidden>Dark</button>\n'
+        return _html.view("", _html.frame(title, page))
 
 
 def write_report(
@@ -116,15 +112,19 @@ def write_report(
     million pixels are thinned, and the page says so. 640 x 480 pixels of six sources take about 2 MB.
     """
     drawn = {"truth": truth, "ignore": ignore, "boxes": boxes, "segments": segments, "labels": labels}
-    shown = {"names": names, "comparison": comparison, "title": title, "notes": notes}
-    given = gather(model, sources, **drawn, **shown, n_jobs=n_jobs)
-    sections = [section(given) for section in SECTIONS]
-    script = "\n".join(map(resource, SCRIPTS))
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    data = f'<script type="application/json" id="data">{embedded_json(contents(given))}</script>'
-    content = joined(notices(given), Markup("\n"), *(part for part in sections if part is not None))
-    scripts = f"{data}\n<script>{script}</script>\n"
-    write_page(path, given.title, introduction(given), content, digest, SKIP, BUTTON, scripts)
+    told = {"names": names, "comparison": comparison, "title": title, "notes": notes}
+    material = gather(model, sources, **drawn, **told, n_jobs=n_jobs)
+    sections = [section(material) for section in SECTIONS]
+    _write_page(
+        path,
+        "report.html",
+        script=script_text(),
+        title=material.title,
+        introduction=introduction(material),
+        notices=notices(material),
+        sections=[section for section in sections if section is not None],
+        data=contents(material),
+    )
     return Report(Path(path))
 
 
@@ -171,12 +171,22 @@ def write_index(path: str | PathLike[str], entries: Sequence[IndexEntry], title:
     folder = Path(path).parent
     written = [entry for entry in entries if entry.page is not None]
     failed = [entry for entry in entries if entry.page is None]
-    parts = [_scenes(written, folder)] if written else []
-    parts += [_scores(written, folder)] if any(entry.scores for entry in written) else []
-    if failed:
-        rows = [element("div", element("dt", entry.name), element("dd", entry.note)) for entry in failed]
-        parts.append(section("failed", "Not reported", element("dl", *rows, class_="facts notice")))
-    write_page(path, title, _introduction(written, failed), joined(*parts))
+    scored = sorted((entry.scores.auc, k) for k, entry in enumerate(written) if entry.scores)
+
+    def link(entry: IndexEntry) -> str:
+        assert entry.page is not None  # only those with a page are linked
+        return quote(os.fsencode(os.path.relpath(entry.page, folder)))
+
+    _write_page(
+        path,
+        "index.html",
+        title=title,
+        introduction=_introduction(written, failed),
+        written=written,
+        scored=[written[k] for _, k in scored],
+        failed=failed,
+        link=link,
+    )
 
 
 def _introduction(written: Sequence[IndexEntry], failed: Sequence[IndexEntry]) -> str:
@@ -185,41 +195,21 @@ def _introduction(written: Sequence[IndexEntry], failed: Sequence[IndexEntry]) -
     says += f", of which {len(failed):,} could not be reported." if failed else "."
     scored = [entry.scores for entry in written if entry.scores]
     if scored:
-        auc, precision = (float(np.mean(numbers)) for numbers in zip(*(one[:2] for one in scored), strict=True))
-        says += f" On average over {len(scored):,} with truth, AUC is {shown(auc, 3)} and AP {shown(precision, 3)}."
+        auc, precision = (float(np.mean(numbers)) for numbers in zip(*(scores[:2] for scores in scored), strict=True))
+        says += f" On average over {len(scored):,} with truth, AUC is {decimal(auc, 3)} and AP {decimal(precision, 3)}."
     return says
 
 
-def _link(entry: IndexEntry, folder: Path, *content: str) -> Markup:
-    assert entry.page is not None  # only those with a page are linked
-    return element("a", *content, href=quote(os.fsencode(os.path.relpath(entry.page, folder))))
+def _write_page(path: str | PathLike[str], template: str, *, script: str = "", **values: Any) -> None:
+    """Write a page, which replaces the file only when complete; it may run the script, by its hash, and no other."""
+    from markupsafe import Markup
+
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() if script else ""
+    style = Markup(_resource("report.css"))
+    page = render(template, style=style, script=Markup(script), digest=digest, **values)
+    atomic_write(path, lambda file: file.write(page.encode(errors="replace")))  # names of files may be no valid text
 
 
-def _scenes(entries: Sequence[IndexEntry], folder: Path) -> Markup:
-    cards = []
-    for entry in entries:
-        height, width = entry.shape or (0, 0)
-        shown_map = element("span", class_="picture")
-        if entry.picture:
-            shown_map = picture(entry.picture, f"Fused map of {entry.name}")
-        facts = [f"{width:,} × {height:,} pixels"] if entry.shape else []
-        if entry.scores:
-            facts.append(f"AUC {shown(entry.scores.auc, 3)}, AP {shown(entry.scores.average_precision, 3)}")
-        elif entry.note:
-            facts.append(entry.note)
-        lines = [element("span", fact) for fact in facts]
-        cards.append(element("li", _link(entry, folder, shown_map, element("b", entry.name)), *lines))
-    lead = "The fused map of each scene, blue −1 to red +1, grey without data. A scene leads to its report."
-    return section("scenes", "Scenes", element("ul", *cards, class_="scenes"), lead=lead)
-
-
-def _scores(entries: Sequence[IndexEntry], folder: Path) -> Markup:
-    scored = sorted(((one.scores, one) for one in entries if one.scores), key=lambda pair: pair[0].auc)
-    rows = []
-    for scores, entry in scored:
-        numbers = [shown(number, 3) for number in (scores.auc, scores.average_precision, scores.best_f1, scores.rmse)]
-        cells = [element("td", text) for text in (*numbers, f"{100 * scores.share:.2g} %")]
-        rows.append(element("tr", element("th", _link(entry, folder, entry.name), scope="row"), *cells))
-    head = ["Scene", "AUC", "AP", "F1", "RMSE", "Targets"]
-    lead = "Scores of the fused maps against the truth, the lowest AUC first. Targets is their share of the pixels."
-    return section("scores", "Scores", table(head, rows, "plain numbers", "Scores of all scenes"), lead=lead)
+def _resource(name: str) -> str:
+    """Return the text of a file of this package."""
+    return files("bimichi.report").joinpath(name).read_text(encoding="utf-8")

@@ -1,6 +1,5 @@
 """`Bags`: instances grouped into labelled bags, however users hold them."""
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -14,7 +13,7 @@ from bimichi._checks import check_choice, is_xarray, refuse_masked
 from bimichi._jit import jit
 from bimichi._tables import Cell, Table, number
 from bimichi._types import Flags, Floats, Ints
-from bimichi.errors import InvalidInputError
+from bimichi.errors import InvalidInputError, warn
 from bimichi.integral.labelled import aligned, unlabelled
 from bimichi.integral.planes import SMALL_CHUNK, Planes, check_n_jobs, run_chunks
 from bimichi.scenes.checks import (
@@ -288,11 +287,14 @@ class Bags:
             labels, weights, offsets = labels[filled], weights[filled], np.concatenate([[0], offsets[1:][filled]])
         made = cls(rows[order], offsets, labels, weights, np.ones(len(order)), order, ids)
         if not len(made):
-            raise InvalidInputError("There are no bags left: weights are all zero, instances have NaN, or X is empty.")
+            raise InvalidInputError(
+                "There are no bags left: weights are all zero, instances have NaN, or X is empty.", code="bags-missing"
+            )
         if not one_class and made.labels.dtype == bool and (made.labels.all() or not made.labels.any()):
             side = "positive" if made.labels.all() else "negative"
             raise InvalidInputError(
-                f"All {len(made)} bags are {side}: only one class. Learning needs at least one bag of each class."
+                f"All {len(made)} bags are {side}: only one class. Learning needs at least one bag of each class.",
+                code="one-class",
             )
         return made
 
@@ -307,13 +309,14 @@ class Bags:
         """Take a list of bags, each an array of shape (n_i, n_sources), with one label (and weight) per bag."""
         parts = [check_rows(part, f"bag {k}") for k, part in enumerate(instances)]
         if not parts:
-            raise InvalidInputError("There are no bags: the list of instances is empty.")
+            raise InvalidInputError("There are no bags: the list of instances is empty.", code="bags-missing")
         for k, part in enumerate(parts):
             if len(part) == 0:
-                raise InvalidInputError(f"Bag {k} is empty; leave it out, or give it instances.")
+                raise InvalidInputError(f"Bag {k} is empty; leave it out, or give it instances.", code="bag-empty")
             if part.shape[1] != parts[0].shape[1]:
                 raise InvalidInputError(
-                    f"Bag {k} has {part.shape[1]} sources, bag 0 has {parts[0].shape[1]}; they must agree."
+                    f"Bag {k} has {part.shape[1]} sources, bag 0 has {parts[0].shape[1]}; they must agree.",
+                    code="bag-sources",
                 )
         sizes = [len(part) for part in parts]
         y = np.repeat(one_per(labels, len(parts), "labels"), sizes)
@@ -353,7 +356,9 @@ class Bags:
         if numbers.shape != planes.shape or numbers.dtype.kind not in "iu":
             raise InvalidInputError(
                 f"segments must be whole numbers of the image's shape {planes.shape}, "
-                f"got {numbers.dtype} of shape {numbers.shape}."
+                f"got {numbers.dtype} of shape {numbers.shape}.",
+                code="segments-shape",
+                argument="segments",
             )
         segments_in_use, where = distinct(numbers)
         named = check_segment_labels(segments_in_use, labels)
@@ -458,12 +463,17 @@ def _usable(rows: NDArray[Any], order: Ints, nan: str) -> Flags | None:
         return None
     rows = rows[order]
     if np.isinf(rows).any():
-        raise InvalidInputError("X has infinite values; instances must be finite.")
+        raise InvalidInputError("X has infinite values; instances must be finite.", code="infinite", argument="X")
     missing = np.isnan(rows).any(axis=1)
     if missing.any():
         if nan == "raise":
             raise InvalidInputError(
-                f"{int(missing.sum()):,} of {len(rows):,} instances have NaN. Drop them with nan='drop', or fill them."
+                f"{int(missing.sum()):,} of {len(rows):,} instances have NaN. Drop them with nan='drop', or fill them.",
+                code="nan",
             )
-        warnings.warn(f"{int(missing.sum()):,} of {len(rows):,} instances have NaN and are left out.", stacklevel=4)
+        warn(
+            f"{int(missing.sum()):,} of {len(rows):,} instances have NaN and are left out.",
+            code="instances-left-out",
+            stacklevel=4,
+        )
     return np.asarray(~missing)

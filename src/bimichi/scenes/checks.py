@@ -32,7 +32,9 @@ def group(bags: ArrayLike, n: int, **constant: NDArray[Any]) -> tuple[Ints, Ints
     Of `constant`, arrays of n by name, all instances of a bag must have the same value.
     """
     if not isinstance(bags, list | tuple) and np.ndim(bags) == 0:
-        raise InvalidInputError(f"bags must be ids, one per instance, got {bags!r}.")
+        raise InvalidInputError(
+            f"bags must be ids, one per instance, got {bags!r}.", code="bags-kind", argument="bags", value=bags
+        )
     try:
         given = np.asarray(refuse_masked(bags, "bags"))
     except ValueError:  # ids of several kinds and lengths
@@ -47,13 +49,21 @@ def group(bags: ArrayLike, n: int, **constant: NDArray[Any]) -> tuple[Ints, Ints
         try:
             where = np.array([number.setdefault(name, len(number)) for name in listed], dtype=np.int64)
         except TypeError as error:
-            raise InvalidInputError(f"bags must be hashable ids, one per instance: {error}.") from error
+            raise InvalidInputError(
+                f"bags must be hashable ids, one per instance: {error}.", code="bags-hashable", argument="bags"
+            ) from error
         if any(name != name for name in number):
-            raise InvalidInputError("bags has NaN among its ids; every instance needs a bag.")
+            raise InvalidInputError(
+                "bags has NaN among its ids; every instance needs a bag.", code="bags-nan", argument="bags"
+            )
         order, offsets, _ = by_appearance(where, len(number))
         ids = list(number)
     if len(where) != n:
-        raise InvalidInputError(f"bags has {len(where)} ids for {n} instances; it must have one per instance.")
+        raise InvalidInputError(
+            f"bags has {len(where)} ids for {n} instances; it must have one per instance.",
+            code="bags-length",
+            argument="bags",
+        )
     for what, values in constant.items():
         check_constant(values[order], offsets, ids, what)
     return order, offsets, ids
@@ -78,11 +88,18 @@ def check_rows(X: ArrayLike, what: str = "X") -> NDArray[Any]:
     if is_xarray(X):
         raise InvalidInputError(
             f"{what} is an object of xarray, but rows are taken here. Pass Bags.from_image(X, segments, labels), or X "
-            "to fit."
+            "to fit.",
+            code="xarray-rows",
+            argument=what,
         )
     rows = real_array(refuse_masked(X, what), what, "instances must be real numbers.")
     if rows.ndim != 2 or rows.shape[1] == 0:
-        raise InvalidInputError(f"{what} must have shape (n_instances, n_sources), got {rows.shape}.")
+        raise InvalidInputError(
+            f"{what} must have shape (n_instances, n_sources), got {rows.shape}.",
+            code="rows-shape",
+            argument=what,
+            value=rows.shape,
+        )
     return rows if rows.dtype == np.float32 else rows.astype(np.float64, copy=False)
 
 
@@ -90,7 +107,9 @@ def one_per(values: ArrayLike, n: int, what: str) -> NDArray[Any]:
     """Return an array of n entries."""
     array = np.asarray(refuse_masked(values, what))
     if array.shape != (n,):
-        raise InvalidInputError(f"{what} has shape {array.shape}; it must have one entry each, ({n},).")
+        raise InvalidInputError(
+            f"{what} has shape {array.shape}; it must have one entry each, ({n},).", code="entries-shape", argument=what
+        )
     return array
 
 
@@ -99,7 +118,7 @@ def check_labels(labels: NDArray[Any], real: bool) -> NDArray[Any]:
     if not real:
         return check_binary(labels, "Labels")
     if labels.dtype.kind not in "biuf" or not np.isfinite(labels).all():
-        raise InvalidInputError("Labels for regression must be finite real numbers.")
+        raise InvalidInputError("Labels for regression must be finite real numbers.", code="labels-finite")
     return labels.astype(np.float64)
 
 
@@ -115,12 +134,15 @@ def check_segment_labels(
         unknown = sorted(set(labels) - set(segments.tolist()), key=str)
         if unknown:
             raise InvalidInputError(
-                f"{where} name segment {unknown[0]!r}, which no pixel belongs to; leave it out of the labels."
+                f"{where} name segment {unknown[0]!r}, which no pixel belongs to; leave it out of the labels.",
+                code="labels-segments",
             )
         return [labels.get(segment) for segment in segments.tolist()]
     given = np.asarray(refuse_masked(labels, "labels"))
     if given.ndim != 1 or segments[0] < 0 or segments[-1] >= len(given):
-        raise InvalidInputError(f"{where} must be 1-D and reach segment {segments[-1]}, got shape {given.shape}.")
+        raise InvalidInputError(
+            f"{where} must be 1-D and reach segment {segments[-1]}, got shape {given.shape}.", code="labels-segments"
+        )
     return list(given[segments].tolist())
 
 
@@ -133,11 +155,13 @@ def check_weights(weights: ArrayLike | None, n: int, what: str = "sample_weight"
         given = np.full(n, float(given))
     given = one_per(given, n, what)
     if not (np.isfinite(given) & (given >= 0)).all():
-        raise InvalidInputError(f"{what} must be finite and not negative.")
+        raise InvalidInputError(f"{what} must be finite and not negative.", code="weights-negative", argument=what)
     if given.size and given.max() > LARGEST_WEIGHT:
         raise InvalidInputError(
             f"{what} reaches {given.max():.3g}; it must not exceed {LARGEST_WEIGHT:g}, or sums overflow. Divide all "
-            "weights by the largest: only their ratios matter."
+            "weights by the largest: only their ratios matter.",
+            code="weights-large",
+            argument=what,
         )
     return given
 
@@ -149,5 +173,7 @@ def check_constant(values: NDArray[Any], offsets: Ints, ids: Sequence[Hashable],
     if wrong.size:
         raise InvalidInputError(
             f"{what} must be the same for all instances of a bag, but bag {ids[bag[wrong[0]]]!r} has "
-            f"{values[offsets[bag[wrong[0]]]]} and {values[wrong[0]]}."
+            f"{values[offsets[bag[wrong[0]]]]} and {values[wrong[0]]}.",
+            code="bag-constant",
+            argument=what,
         )

@@ -134,7 +134,9 @@ class Dataset(Sequence[Scene]):
 
     def _check(self, which: str) -> None:
         if which not in self.names:
-            raise InvalidInputError(f"No scene is named {which!r}; {self!r} lists names in its attribute `names`.")
+            raise InvalidInputError(
+                f"No scene is named {which!r}; {self!r} lists names in its attribute `names`.", code="scene-unknown"
+            )
 
     def read(self, name: str) -> Scene:
         """Read one scene, unless it is kept."""
@@ -192,7 +194,9 @@ def read_part(item: Any, nan: Nan = "raise") -> Part:
         return Part(scene, len(scene.X), scene.n_sources)
     if not isinstance(scene, Scene):
         raise InvalidInputError(
-            f"A scene must be a Scene, its path, or a function that returns it, got {type(scene).__name__}."
+            f"A scene must be a Scene, its path, or a function that returns it, got {type(scene).__name__}.",
+            code="scene-kind",
+            value=scene,
         )
     bags = join_bags([scene], one_class=True, nan=nan) if scene.labels is None or len(scene.labels) else None
     return Part(bags, int(np.prod(scene.shape)), scene.n_sources, scene.source_names, scene.name, scene)
@@ -212,4 +216,6 @@ def _named(load: Callable[[str], Scene], name: str) -> Scene:
     except InvalidInputError as error:
         if repr(name) in str(error):
             raise
-        raise InvalidInputError(f"Scene {name!r}: {error}") from error
+        raise InvalidInputError(
+            f"Scene {name!r}: {error}", code=error.code, argument=error.argument, value=error.value
+        ) from error

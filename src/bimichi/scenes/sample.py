@@ -1,9 +1,7 @@
 """`Sample`: rows of a scene with targets and without, by which learned fusions are compared on data they have not seen.
 
-Where boxes say where targets are, their cores are the targets: the central 60 % of the width and 90 % of the height.
-The rest of a box is unknown, and pixels outside are not targets. Models learn from these. They are scored by the
-average precision of the innermost 40 % x 70 % against the outside, which follows that against the truth of every pixel
-closely, while a larger core favours blurred maps. Where bags alone are labelled, the largest value of each bag counts.
+Which pixels are targets, and which of them scores count, `bimichi.scenes.labels` says. Where bags alone are labelled,
+the largest value of each bag counts.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,6 +17,7 @@ from bimichi._types import Flags, Floats, Ints
 from bimichi.rule import SCALES, scaled_planes
 from bimichi.scenes.bags import Bags
 from bimichi.scenes.dataset import Part
+from bimichi.scenes.labels import PixelLabels, scene_labels
 from bimichi.scenes.scene import Scene
 
 TIE = 2e-6
@@ -154,12 +153,6 @@ def learn_scale(low: Floats, high: Floats, scale: str | None) -> Scale:
 PlaneScale = Callable[[NDArray[Any]], NDArray[Any]]
 """Makes a source of a plane by comparing the values of the scene, such as `bimichi.sources.rarity`."""
 
-CORE = (0.6, 0.9)
-"""The share of the width and of the height of a box that counts as target."""
-
-INNER = (0.4, 0.7)
-"""The same of what is surely target, by which fusions are scored."""
-
 ROOM = 2_000_000
 """Rows that are kept of all scenes together."""
 
@@ -182,7 +175,7 @@ class Sample:
     shares : tuple of float
         How many instances each row of the two stands for.
     sure : ndarray of bool, shape (n_targets,), optional
-        Which targets are scored; all by default.
+        Which targets are scored, as in `bimichi.scenes.labels.scored_pixels`; all if there are none.
     offsets : tuple of ndarray, optional
         Where bags start, and the number of rows: only bags are labelled, and their largest value counts.
     """
@@ -238,46 +231,15 @@ class Sample:
         return Bags(X, offsets, labels, np.ones(len(ids)), np.repeat(self.shares, sizes), np.arange(len(X)), ids)
 
 
-def pixel_labels(scene: Scene, core: tuple[float, float] = CORE) -> NDArray[np.int8] | None:
-    """Return 1 for targets, -1 for others, 0 for unknown; None if bags alone are known.
-
-    Unless a scene says so itself, the cores of boxes are targets, and pixels outside are not. Pixels of bags that are
-    left out of learning, that are ignored, or that have no data, are unknown.
-    """
-    found = None if scene.pixels is None else scene.pixels.copy()
-    if found is None:
-        if len(scene.shape) != 2 or (scene.labels and any(scene.labels.values()) and not len(scene.boxes)):
-            return None
-        found = np.full(scene.shape, -1, np.int8)
-        if scene.segments is not None and scene.labels is not None:
-            found[~np.isin(scene.segments, list(scene.labels))] = 0
-        for share, label in (((1.0, 1.0), 0), (core, 1)):
-            for x, y, w, h in scene.boxes:
-                found[_span(y, h, share[1], scene.shape[0]), _span(x, w, share[0], scene.shape[1])] = label
-    unknown = np.isnan(scene.sources).any(axis=-1)
-    found[unknown if scene.ignore is None else unknown | scene.ignore] = 0
-    return found
-
-
-def _span(start: float, length: float, share: float, extent: int) -> slice:
-    """Return the pixels of the central share of an interval, at least one."""
-    middle, half = start + length / 2, length * share / 2
-    first = min(max(0, int(np.floor(middle - half + 1e-6))), extent - 1)
-    return slice(first, max(first + 1, min(extent, int(np.ceil(middle + half - 1e-6)))))
-
-
-def sample_pixels(
-    name: str, rows: NDArray[Any], labels: NDArray[np.int8], room: int = ROOM, inner: Flags | None = None
-) -> Sample:
-    """Draw at most `room` rows of each kind, where labels are 1 or -1; always the same ones. `inner` are sure."""
+def sample_pixels(name: str, rows: NDArray[Any], labels: PixelLabels, room: int = ROOM) -> Sample:
+    """Draw at most `room` rows of targets, and of what is none; always the same ones."""
     rng, flat = np.random.default_rng(0), labels.ravel()
     drawn, shares = [], []
     sure: Flags | None = None
-    for label in (1, -1):
-        which = rng.permutation(np.flatnonzero(flat == label))
+    for wanted in (flat > 0, flat < 0):
+        which = rng.permutation(np.flatnonzero(wanted))
         kept = which[: max(1, room)]
-        if label == 1 and inner is not None:
-            sure = inner.ravel()[kept]
+        sure = flat[kept] == 2 if sure is None else sure
         drawn.append(rows.reshape(-1, rows.shape[-1])[kept])
         shares.append(len(which) / max(1, len(kept)))
     return Sample(name, drawn[0], drawn[1], (shares[0] or 1.0, shares[1] or 1.0), sure=sure)
@@ -355,15 +317,13 @@ def strips(scene: Scene, n: int) -> Ints:
 
 
 def grouped_pixels(
-    scene: Scene, rows: NDArray[Any], labels: NDArray[np.int8], region: Ints | None, room: int = ROOM
+    scene: Scene, rows: NDArray[Any], labels: PixelLabels, region: Ints | None, room: int = ROOM
 ) -> list[Sample]:
     """Return a sample of each region of an image, or of all of it; `rows` are its sources, as they are or scaled."""
-    inner = None if scene.pixels is not None or not len(scene.boxes) else pixel_labels(scene, INNER)
-    sure = None if inner is None else inner == 1
     if region is None:
-        return [sample_pixels(scene.name, rows, labels, room, sure)]
+        return [sample_pixels(scene.name, rows, labels, room)]
     parts = [np.where(region == g, labels, np.int8(0)) for g in np.unique(region)]
-    return [sample_pixels(f"{scene.name}, part {g}", rows, part, room, sure) for g, part in enumerate(parts, 1)]
+    return [sample_pixels(f"{scene.name}, part {g}", rows, part, room) for g, part in enumerate(parts, 1)]
 
 
 def grouped_bags(name: str, bags: Bags, group: Ints | None) -> list[Sample]:
@@ -403,7 +363,7 @@ class Division(NamedTuple):
     def samples(self, part: Part, room: int, scale: Scale | None = None, signs: Floats | None = None) -> list[Sample]:
         """Return a sample of each unit of a part, its sources scaled and inverted."""
         region, group = self.regions(part)
-        labels = None if part.scene is None else pixel_labels(part.scene)
+        labels = None if part.scene is None else scene_labels(part.scene)
         if part.scene is None or labels is None:
             if part.bags is None:
                 none = np.empty((0, part.n_sources))
@@ -415,7 +375,7 @@ class Division(NamedTuple):
 
     def ranked(self, part: Part, room: int, scale: Scale | None, signs: Floats, rare: PlaneScale) -> list[Sample]:
         """Return the same with each value by how rare it is in the scene, if more than bags are labelled."""
-        labels = None if part.scene is None else pixel_labels(part.scene)
+        labels = None if part.scene is None else scene_labels(part.scene)
         if part.scene is None or labels is None:
             return self.samples(part, room, scale, signs)
         planes = zip(np.moveaxis(part.scene.sources, -1, 0), signs, strict=True)

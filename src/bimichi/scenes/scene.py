@@ -57,8 +57,8 @@ class Scene:
     thermal : ndarray of shape (height, width), optional
         For display.
     pixels : ndarray of int8, shape (...), optional
-        What is known about single instances without the truth: 1 for targets, -1 for others, 0 for unknown, as from
-        `bimichi.scenes.label_pixels`. By default it follows from boxes, if there are any.
+        Labels of single instances: 1 for targets, -1 for others, 0 for unknown, and 2 for the part of targets that
+        scores count, if not all; as from `bimichi.scenes.pixel_labels`. By default they follow from boxes, if any.
     truth_from : str, default="pixels"
         What `truth` was made from: "pixels", or "boxes" where nothing better exists.
     licence, citation : str
@@ -92,7 +92,9 @@ class Scene:
         if not isinstance(self.sources, np.ndarray) or self.sources.ndim < 2:
             raise InvalidInputError(
                 f"sources of scene {self.name!r} must be an array of shape (..., n_sources), "
-                f"got {np.shape(self.sources)}."
+                f"got {np.shape(self.sources)}.",
+                code="sources-shape",
+                argument="sources",
             )
         for what in ARRAYS:
             refuse_masked(getattr(self, what), what)
@@ -103,7 +105,8 @@ class Scene:
             if given is not None and np.shape(given) != self.shape:
                 raise InvalidInputError(
                     f"{what} of scene {self.name!r} has shape {np.shape(given)}; "
-                    f"it must be that of a source, {self.shape}."
+                    f"it must be that of a source, {self.shape}.",
+                    code="scene-plane-shape",
                 )
 
     def _check_place(self) -> None:
@@ -113,7 +116,10 @@ class Scene:
         numbers = np.asarray(tuple(self.transform)[:6], dtype=np.float64)
         if numbers.shape != (6,) or not np.isfinite(numbers).all():
             raise InvalidInputError(
-                f"transform of scene {self.name!r} must be six numbers (a, b, c, d, e, f), got {self.transform!r}."
+                f"transform of scene {self.name!r} must be six numbers (a, b, c, d, e, f), got {self.transform!r}.",
+                code="transform",
+                argument="transform",
+                value=self.transform,
             )
         object.__setattr__(self, "transform", tuple(numbers.tolist()))
 
@@ -172,7 +178,9 @@ class Scene:
 
     def _parts(self) -> tuple[NDArray[np.integer[Any]], Mapping[int, bool]]:
         if self.segments is None or self.labels is None:
-            raise InvalidInputError(f"Scene {self.name!r} has no bags; add them with .with_bags(segments, labels).")
+            raise InvalidInputError(
+                f"Scene {self.name!r} has no bags; add them with .with_bags(segments, labels).", code="bags-missing"
+            )
         return self.segments, self.labels
 
     def save(self, path: str | PathLike[str]) -> None:
@@ -201,7 +209,9 @@ class Scene:
             return cls(**fields)
         except Exception as error:  # a damaged file makes zlib, zipfile, json and NumPy raise all kinds of errors
             reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
-            raise InvalidInputError(f"{path} is not a scene file, as Scene.save writes them: {reason}.") from error
+            raise InvalidInputError(
+                f"{path} is not a scene file, as Scene.save writes them: {reason}.", code="scene-file"
+            ) from error
 
     def with_bags(
         self,
@@ -255,7 +265,7 @@ def join_bags(scenes: Iterable[Scene], one_class: bool = False, nan: Literal["ra
         segments.append(where + len(ids))
         ids += [(scene.name, segment) for segment in code]
     if not sources:
-        raise InvalidInputError("scenes is empty; give at least one scene.")
+        raise InvalidInputError("scenes is empty; give at least one scene.", code="scenes-empty", argument="scenes")
     X, bag = np.concatenate(sources), np.concatenate(segments)
     bags = Bags.from_image(X, bag, labels, nan=nan, one_class=one_class, weights=weights or None)
     bags.ids = [ids[k] for k in bags.ids]  # which from_image numbered
@@ -265,11 +275,14 @@ def join_bags(scenes: Iterable[Scene], one_class: bool = False, nan: Literal["ra
 def check_joins(scene: Any, known: dict[str, tuple[str, ...]]) -> None:
     """Add the name of a scene (or part) and its source names to the known ones, which must go together."""
     if scene.name in known:
-        raise InvalidInputError(f"Two scenes are named {scene.name!r}; give them names that distinguish their bags.")
+        raise InvalidInputError(
+            f"Two scenes are named {scene.name!r}; give them names that distinguish their bags.", code="scenes-names"
+        )
     other, source_names = next(iter(known.items()), (scene.name, scene.source_names))
     if scene.source_names != source_names:
         raise InvalidInputError(
             f"Scene {scene.name!r} has sources {', '.join(scene.source_names)}, but scene {other!r} has "
-            f"{', '.join(source_names)}; join scenes of the same sources."
+            f"{', '.join(source_names)}; join scenes of the same sources.",
+            code="sources-differ",
         )
     known[scene.name] = scene.source_names

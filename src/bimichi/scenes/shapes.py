@@ -1,19 +1,23 @@
-"""Outlines of targets other than boxes: polygons with holes, discs, masks by run lengths; and those of regions.
+"""Places in an image and their pixels: boxes, polygons with holes, discs, masks by run lengths; outlines of regions.
 
-Coordinates are as in `bimichi.scenes.masks`: in pixels from the upper left corner of the image, and a pixel belongs
-to a shape if its square overlaps it. So a polygon with the corners of a box covers the same pixels as the box.
+Coordinates are in pixels, x to the right, y down, from the upper left corner of the image: the pixel in row r and
+column c is the square from (c, r) to (c + 1, r + 1). It belongs to a shape if its square overlaps it. So a polygon with
+the corners of a box covers the same pixels as the box.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from bimichi._checks import refuse_masked
+from bimichi._extras import import_optional
 from bimichi._types import Flags, Floats, Ints
 from bimichi.errors import InvalidInputError
-from bimichi.scenes.masks import TOUCH, ring_pixels
+from bimichi.sources.bands import check_mask, check_shape
 
+TOUCH = 1e-6  # pixels of overlap that may be due to rounding
 Window = tuple[slice, slice]
 Mapped = Callable[[Floats], Floats]
 """Maps points of shape (n, 2) to other coordinates."""
@@ -60,7 +64,7 @@ class Polygons:
 
     @property
     def upright(self) -> bool:
-        """Whether it is a box as it stands, with edges along the axes, rounding aside."""
+        """True if it is a box as it stands, with edges along the axes, rounding aside."""
         ring = self.parts[0][0]
         if len(self.parts) > 1 or len(self.parts[0]) > 1 or len(ring) != 4:
             return False
@@ -142,12 +146,14 @@ class Runs:
         size = self.height * self.width
         if min(self.height, self.width) < 1 or size > LARGEST_MASK:
             raise InvalidInputError(
-                f"a mask of {self.width} x {self.height} pixels cannot be read; up to {LARGEST_MASK:,} pixels can."
+                f"a mask of {self.width} x {self.height} pixels cannot be read; up to {LARGEST_MASK:,} pixels can.",
+                code="mask-large",
             )
         if self.counts.ndim != 1 or (self.counts < 0).any() or int(self.counts.sum()) != size:
             raise InvalidInputError(
                 f"the run lengths of a mask of {self.width} x {self.height} pixels must be at least 0 and sum to "
-                f"{size}, got a sum of {int(self.counts.sum())}."
+                f"{size}, got a sum of {int(self.counts.sum())}.",
+                code="run-lengths",
             )
 
     @property
@@ -178,7 +184,8 @@ class Runs:
         if self.image is not None and self.image != mask.shape:
             raise InvalidInputError(
                 f"a mask was drawn on an image of {self.image[1]} x {self.image[0]} pixels, but this image has "
-                f"{mask.shape[1]} x {mask.shape[0]}. Draw it on this image, or resample one of them."
+                f"{mask.shape[1]} x {mask.shape[0]}. Draw it on this image, or resample one of them.",
+                code="mask-size",
             )
         window, origin = _window(np.array([self.x, self.y, self.width, self.height]), mask.shape)
         height, width = mask[window].shape
@@ -187,6 +194,185 @@ class Runs:
 
 
 Shape = Polygons | Disc | Runs
+
+
+def box_mask(boxes: ArrayLike, shape: tuple[int, int]) -> Flags:
+    """Mark the pixels that overlap any of the boxes.
+
+    Parameters
+    ----------
+    boxes : array-like of shape (n_boxes, 4)
+        Boxes (x, y, width, height) in pixels, fractions allowed. Parts outside the image are cut off; a box without
+        area, or entirely outside, is an error.
+    shape : (int, int)
+        Height and width of the image.
+
+    Returns
+    -------
+    mask : ndarray of bool, shape (height, width)
+
+    Examples
+    --------
+    >>> box_mask([(1, 0, 1.5, 1)], (2, 4)).astype(int)
+    array([[0, 1, 1, 0],
+           [0, 0, 0, 0]])
+    """
+    mask = np.zeros(check_shape(shape), np.bool_)
+    array = _numbers(boxes, "boxes")
+    if array.size and array.shape[1:] != (4,):
+        raise InvalidInputError(
+            f"boxes must have shape (n_boxes, 4): x, y, width, height, got {array.shape}.",
+            code="boxes-shape",
+            argument="boxes",
+            value=array.shape,
+        )
+    for k, box in enumerate(array.reshape(-1, 4)):
+        if (box[2:] <= 0).any():
+            raise InvalidInputError(
+                f"Box {k} {shown_box(box)} has no area; width and height must be above 0.", code="box-size"
+            )
+        if is_outside(box, mask.shape):
+            raise outside_error(f"Box {k} {shown_box(box)}", mask.shape)
+        mask[box_pixels(box, mask.shape)] = True
+    return mask
+
+
+def shown_box(box: Iterable[float]) -> str:
+    """Write a box (x, y, width, height) for errors."""
+    return f"({', '.join(f'{number:g}' for number in box)})"
+
+
+def is_outside(box: Floats, shape: tuple[int, ...]) -> bool:
+    """Return True if a box overlaps no pixel of an image."""
+    x, y, w, h = box
+    return bool(x > shape[1] - TOUCH or y > shape[0] - TOUCH or x + w < TOUCH or y + h < TOUCH)
+
+
+def outside_error(what: str, shape: tuple[int, ...]) -> InvalidInputError:
+    """Return the error about a box that is outside the image."""
+    return InvalidInputError(
+        f"{what} lies outside the image of width {shape[1]} and height {shape[0]}. "
+        "Boxes are (x, y, width, height) in pixels of this image.",
+        code="shape-outside",
+    )
+
+
+def box_pixels(box: Floats, shape: tuple[int, ...]) -> tuple[slice, slice]:
+    """Return rows and columns of the pixels that overlap a box, which must overlap the image."""
+    return _pixels(box[1], box[3], shape[0]), _pixels(box[0], box[2], shape[1])
+
+
+def polygon_mask(polygons: Sequence[ArrayLike], shape: tuple[int, int]) -> Flags:
+    """Mark the pixels that overlap any of the polygons.
+
+    Parameters
+    ----------
+    polygons : sequence of array-like of shape (n_corners, 2)
+        Corners (x, y) of each polygon, in order; the last is joined to the first. Where a polygon crosses itself, the
+        even-odd rule applies. Parts outside the image are cut off; a polygon that overlaps no pixel is an error.
+    shape : (int, int)
+        Height and width of the image.
+
+    Returns
+    -------
+    mask : ndarray of bool, shape (height, width)
+    """
+    height, width = check_shape(shape)
+    mask = np.zeros((height, width), np.bool_)
+    for k, polygon in enumerate(polygons):
+        corners = _numbers(polygon, f"Polygon {k}")
+        if corners.ndim != 2 or corners.shape[1] != 2 or len(corners) < 3:
+            raise InvalidInputError(
+                f"Polygon {k} must have shape (n_corners, 2) with at least 3 corners (x, y), got {corners.shape}.",
+                code="polygon-points",
+                value=corners.shape,
+            )
+        within, crossed = ring_pixels(corners, (height, width))
+        part = within | crossed
+        if not part.any():
+            raise InvalidInputError(
+                f"Polygon {k} overlaps no pixel of the image of width {width} and height {height}. "
+                "Corners are (x, y) in pixels of this image.",
+                code="shape-outside",
+            )
+        mask |= part
+    return mask
+
+
+def ring_pixels(corners: Floats, shape: tuple[int, ...]) -> tuple[Flags, Flags]:
+    """Return which pixels have their centre inside a ring of corners (x, y), and which ones an edge crosses.
+
+    Corners that miss a line between pixels by rounding alone are moved onto it. A pixel in neither array is wholly
+    outside; one in the first alone is wholly inside.
+    """
+    height, width = shape[0], shape[1]
+    whole = np.round(corners)
+    exact = np.where(np.abs(corners - whole) < TOUCH, whole, corners)
+    within = import_optional("skimage.draw").polygon2mask((height, width), exact[:, ::-1] - 0.5)
+    crossed = np.zeros((height, width), np.bool_)
+    crossed[_crossed(exact, (height, width))] = True
+    return np.asarray(within), crossed
+
+
+def boxes_of(mask: ArrayLike) -> Floats:
+    """Return the bounding boxes (x, y, width, height) of the 8-connected regions of a mask, shape (n_regions, 4).
+
+    Examples
+    --------
+    >>> boxes_of(np.array([[1, 0, 0, 0], [0, 1, 0, 1]], dtype=bool))
+    array([[0., 0., 2., 2.],
+           [3., 1., 1., 1.]])
+    """
+    from scipy import ndimage  # not at the top: names of the package are known without SciPy
+
+    regions, _ = ndimage.label(check_mask(mask, "mask"), structure=np.ones((3, 3)))
+    windows = ndimage.find_objects(regions)
+    boxes = [(x.start, y.start, x.stop - x.start, y.stop - y.start) for y, x in windows]
+    return np.array(boxes, dtype=np.float64).reshape(-1, 4)
+
+
+def _pixels(start: float, length: float, extent: int) -> slice:
+    """Return the pixels along one axis of the image that overlap [start, start + length]."""
+    first = max(0, int(np.floor(start + TOUCH)))
+    return slice(first, max(first + 1, int(np.ceil(min(start + length - TOUCH, extent)))))
+
+
+def _crossed(corners: Floats, shape: tuple[int, int]) -> tuple[Ints, Ints]:
+    """Return rows and columns of all pixels whose inside an edge of the polygon crosses."""
+    extent, stops, n = np.array(shape[::-1]), np.roll(corners, -1, axis=0), len(corners)
+    step = stops - corners
+    edges, at = [np.tile(np.arange(n), 2)], [np.repeat([0.0, 1.0], n)]  # each edge: its ends, and where it meets ...
+    for axis in range(2):  # ... lines between pixels
+        low, high = np.minimum(corners[:, axis], stops[:, axis]), np.maximum(corners[:, axis], stops[:, axis])
+        first, last = np.maximum(np.ceil(low), 0), np.minimum(np.floor(high), extent[axis])
+        counts = np.where(step[:, axis] == 0, 0, np.maximum(last - first + 1, 0)).astype(np.int64)
+        edge = np.repeat(np.arange(n), counts)
+        lines = first[edge] + np.arange(len(edge)) - np.repeat(np.cumsum(counts) - counts, counts)
+        edges.append(edge)
+        at.append(np.clip((lines - corners[edge, axis]) / step[edge, axis], 0, 1))
+    owner, cuts = np.concatenate(edges), np.concatenate(at)
+    order = np.lexsort((cuts, owner))
+    owner, cuts = owner[order], cuts[order]
+    between = (owner[1:] == owner[:-1]) & (cuts[1:] > cuts[:-1])
+    own, half = owner[1:][between], (cuts[1:] + cuts[:-1])[between] / 2
+    middles = corners[own] + step[own] * half[:, None]
+    within = (middles != np.floor(middles)) & (middles > 0) & (middles < extent)  # not on a line between two pixels
+    columns, rows = np.floor(middles[within.all(axis=1)]).astype(np.int64).T
+    return rows, columns
+
+
+def _numbers(values: ArrayLike, what: str) -> Floats:
+    try:
+        array = np.asarray(refuse_masked(values, what), dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(
+            f"{what} must be numbers, in rows of equal length: {error}.", code="rows-length", argument=what
+        ) from error
+    if not np.isfinite(array).all():
+        raise InvalidInputError(
+            f"{what} must be finite numbers, got NaN or infinity among them.", code="finite", argument=what
+        )
+    return array
 
 
 def runs_of(mask: Flags, x: int = 0, y: int = 0, image: tuple[int, int] | None = None) -> Runs:
@@ -292,8 +478,8 @@ def _following(padded: Ints, side: Ints, row: Ints, column: Ints, diagonal: bool
     next_side = np.where(beyond, side - 1, np.where(ahead, side, side + 1)) % 4
     next_row = np.where(beyond, beyond_row, np.where(ahead, ahead_row, row))
     next_column = np.where(beyond, beyond_column, np.where(ahead, ahead_column, column))
-    known = np.ravel_multi_index((side, row, column), (4, *padded.shape))  # sorted, as np.nonzero gives them
-    return np.searchsorted(known, np.ravel_multi_index((next_side, next_row, next_column), (4, *padded.shape)))
+    ranks = np.ravel_multi_index((side, row, column), (4, *padded.shape))  # sorted, as np.nonzero gives them
+    return np.searchsorted(ranks, np.ravel_multi_index((next_side, next_row, next_column), (4, *padded.shape)))
 
 
 def _window(box: Floats, shape: tuple[int, ...]) -> tuple[Window, Floats]:
@@ -318,7 +504,7 @@ def decode_coco(text: str) -> Ints:
     for character in text:
         group = ord(character) - 48
         if not 0 <= group < 64 or shift >= 5 * LONGEST:
-            raise InvalidInputError(f"the run lengths of a mask are damaged at {character!r}.")
+            raise InvalidInputError(f"the run lengths of a mask are damaged at {character!r}.", code="run-lengths")
         value |= (group & 31) << shift
         shift += 5
         if group & 32:
@@ -328,7 +514,7 @@ def decode_coco(text: str) -> Ints:
         counts.append(value + (counts[-2] if len(counts) > 2 else 0))
         value = shift = 0
     if shift:
-        raise InvalidInputError("the run lengths of a mask end within a number.")
+        raise InvalidInputError("the run lengths of a mask end within a number.", code="run-lengths")
     return _counts(counts)
 
 
@@ -346,17 +532,18 @@ def encode_coco(counts: Iterable[int]) -> str:
 
 def listed_counts(values: Iterable[float]) -> Ints:
     """Return run lengths given as numbers."""
-    given = list(values)
-    if any(value != int(value) for value in given):
-        raise InvalidInputError("the run lengths of a mask must be whole numbers.")
-    return _counts([int(value) for value in given])
+    counts = list(values)
+    if any(value != int(value) for value in counts):
+        raise InvalidInputError("the run lengths of a mask must be whole numbers.", code="run-lengths")
+    return _counts([int(value) for value in counts])
 
 
 def mask_by_rows(counts: Ints, height: int, width: int) -> Flags:
     """Return the mask of run lengths that go row by row, the first of pixels outside."""
     if height < 1 or width < 1 or height * width > LARGEST_MASK or int(counts.sum()) != height * width:
         raise InvalidInputError(
-            f"the run lengths of a mask of {width} x {height} pixels sum to {int(counts.sum())}, not to their product."
+            f"the run lengths of a mask of {width} x {height} pixels sum to {int(counts.sum())}, not to their product.",
+            code="run-lengths",
         )
     return np.repeat(np.arange(len(counts)) % 2 == 1, counts).reshape(height, width)
 
@@ -371,7 +558,7 @@ class _Bits:
     def read(self, n: int) -> int:
         bits = self._bits[self._at : self._at + n]
         if len(bits) < n:
-            raise InvalidInputError("the run lengths of a brush end too early.")
+            raise InvalidInputError("the run lengths of a brush end too early.", code="brush-bytes")
         self._at += n
         return int.from_bytes(np.packbits(bits).tobytes(), "big") >> (-n % 8)
 
@@ -384,32 +571,33 @@ def decode_brush(values: Iterable[float], height: int, width: int) -> Flags:
     """
     numbers = [int(value) for value in values]
     if any(not 0 <= value < 256 for value in numbers):
-        raise InvalidInputError("the run lengths of a brush must be bytes, from 0 to 255.")
+        raise InvalidInputError("the run lengths of a brush must be bytes, from 0 to 255.", code="brush-bytes")
     if height < 1 or width < 1 or height * width > LARGEST_MASK // 4:
-        raise InvalidInputError(f"a brush on {width} x {height} pixels cannot be read.")
+        raise InvalidInputError(f"a brush on {width} x {height} pixels cannot be read.", code="brush-size")
     bits = _Bits(bytes(numbers))
     total, word = bits.read(32), bits.read(5) + 1
     sizes = [bits.read(4) + 1 for _ in range(4)]
     if total != 4 * height * width:
         raise InvalidInputError(
-            f"a brush holds {total} values, but its image of {width} x {height} pixels needs {4 * height * width}."
+            f"a brush holds {total} values, but its image of {width} x {height} pixels needs {4 * height * width}.",
+            code="brush-bytes",
         )
-    found = np.zeros(total, np.bool_)
+    alpha = np.zeros(total, np.bool_)
     at = 0
     while at < total:
         repeated = bits.read(1)
         stop = at + 1 + bits.read(sizes[bits.read(2)])
         if stop > total:
-            raise InvalidInputError("the run lengths of a brush exceed its image.")
+            raise InvalidInputError("the run lengths of a brush exceed its image.", code="brush-bytes")
         if repeated:
-            found[at:stop] = bits.read(word) > 0
+            alpha[at:stop] = bits.read(word) > 0
         else:
-            found[at:stop] = [bits.read(word) > 0 for _ in range(stop - at)]
+            alpha[at:stop] = [bits.read(word) > 0 for _ in range(stop - at)]
         at = stop
-    return np.ascontiguousarray(found.reshape(height, width, 4)[..., 3])
+    return np.ascontiguousarray(alpha.reshape(height, width, 4)[..., 3])
 
 
 def _counts(values: list[int]) -> Ints:
     if any(not 0 <= value <= LARGEST_MASK for value in values):
-        raise InvalidInputError(f"the run lengths of a mask must lie between 0 and {LARGEST_MASK}.")
+        raise InvalidInputError(f"the run lengths of a mask must lie between 0 and {LARGEST_MASK}.", code="run-lengths")
     return np.array(values, dtype=np.int64)

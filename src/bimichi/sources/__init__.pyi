@@ -16,9 +16,9 @@ from .operators import (
 )
 from .recipes import (
     RECIPES as RECIPES,
-    SOURCE_RECIPES as SOURCE_RECIPES,
     Recipe as Recipe,
     load_recipe as load_recipe,
+    recipe as recipe,
     register_recipe as register_recipe,
 )
 from .registration import Shift as Shift, estimate_shift as estimate_shift

@@ -24,18 +24,29 @@ ROUNDING = 1e-6
 def check_image(image: ArrayLike, bands: int | None = 3) -> Image:
     """Return an array of one band, or of this number of bands (any for None), of real numbers or NaN."""
     if isinstance(image, np.ma.MaskedArray):
-        raise InvalidInputError("image is a masked array; pass image.filled(np.nan), and masked pixels become NaN.")
+        raise InvalidInputError(
+            "image is a masked array; pass image.filled(np.nan), and masked pixels become NaN.",
+            code="masked-array",
+            argument="image",
+        )
     array = np.asarray(image)
     if array.size == 0 or array.ndim not in (2, 3) or (array.ndim == 3 and bands not in (None, array.shape[2])):
         wanted = "n_bands)" if bands is None else f"{bands}) for RGB"
         raise InvalidInputError(
             f"image must have shape (height, width) or (height, width, {wanted}, got {array.shape}. "
-            "Of other images, pass one band, e.g. image[..., 0]."
+            "Of other images, pass one band, e.g. image[..., 0].",
+            code="image-shape",
+            argument="image",
+            value=array.shape,
         )
     if array.dtype.kind not in "buif":
-        raise InvalidInputError(f"image has type {array.dtype}; it must be real numbers.")
+        raise InvalidInputError(
+            f"image has type {array.dtype}; it must be real numbers.", code="image-type", argument="image"
+        )
     if array.dtype.kind == "f" and np.isinf(array).any():
-        raise InvalidInputError("image has infinite values; clip them, or set them to NaN.")
+        raise InvalidInputError(
+            "image has infinite values; clip them, or set them to NaN.", code="infinite", argument="image"
+        )
     return array
 
 
@@ -45,10 +56,14 @@ def check_mask(mask: ArrayLike, what: str, shape: tuple[int, ...] | None = None)
     if array.dtype != np.bool_ or array.ndim != 2:
         raise InvalidInputError(
             f"{what} must be an array of bool of shape (height, width), got {array.dtype} of shape {array.shape}. "
-            "Compare first, e.g. label == 2."
+            "Compare first, e.g. label == 2.",
+            code="mask-kind",
+            argument=what,
         )
     if shape is not None and array.shape != shape:
-        raise InvalidInputError(f"{what} has shape {array.shape}; it must be that of the image, {shape}.")
+        raise InvalidInputError(
+            f"{what} has shape {array.shape}; it must be that of the image, {shape}.", code="mask-size", argument=what
+        )
     return array
 
 
@@ -56,7 +71,12 @@ def check_shape(shape: Any, what: str = "shape") -> tuple[int, int]:
     """Return a height and a width of at least 1."""
     pair = np.asarray(shape)
     if pair.shape != (2,) or pair.dtype.kind not in "iu" or pair.min() < 1:
-        raise InvalidInputError(f"{what} must be (height, width), whole numbers of at least 1, got {shape!r}.")
+        raise InvalidInputError(
+            f"{what} must be (height, width), whole numbers of at least 1, got {shape!r}.",
+            code="window",
+            argument=what,
+            value=shape,
+        )
     return int(pair[0]), int(pair[1])
 
 
@@ -85,7 +105,7 @@ def unit_brightness(
         least, most = _range(array.dtype, values, low, high)
     else:
         if low is not None or high is not None:
-            raise InvalidInputError("Pass either low and high, or percentiles, not both.")
+            raise InvalidInputError("Pass either low and high, or percentiles, not both.", code="low-high")
         least, most = _percentiles(values, percentiles)
         if least == most:
             return np.where(np.isnan(values), values, 0.5)
@@ -113,10 +133,14 @@ def _range(dtype: np.dtype[Any], values: Image, low: float | None, high: float |
     """Return the range that was given, or the default for the type."""
     if low is not None and high is not None:
         if not -np.inf < low < high < np.inf:
-            raise InvalidInputError(f"low and high must be finite, low below high, got {low!r} and {high!r}.")
+            raise InvalidInputError(
+                f"low and high must be finite, low below high, got {low!r} and {high!r}.", code="low-high"
+            )
         return low, high
     if low is not None or high is not None:
-        raise InvalidInputError(f"low and high must be given together, got low={low!r} and high={high!r}.")
+        raise InvalidInputError(
+            f"low and high must be given together, got low={low!r} and high={high!r}.", code="low-high"
+        )
     if dtype.kind == "f":
         least, most = _percentiles(values, (0, 100))
         if least < -ROUNDING or most > 1 + ROUNDING:
@@ -124,7 +148,9 @@ def _range(dtype: np.dtype[Any], values: Image, low: float | None, high: float |
                 f"image has floats from {least:.6g} to {most:.6g}; by default they must lie in [0, 1]. Pass low and "
                 "high, or percentiles=(0, 100) for their range or (1, 99) to exclude outliers, if the function has "
                 "these arguments; otherwise map them to [0, 1] first, or choose a recipe for any range, such "
-                "as quantile."
+                "as quantile.",
+                code="image-range",
+                argument="image",
             )
     return type_range(dtype)
 
@@ -133,9 +159,14 @@ def _percentiles(values: Image, percentiles: tuple[float, float]) -> tuple[float
     """Return two percentiles of the values that are not NaN; 0 and 0 if there are none."""
     pair = np.asarray(percentiles)
     if pair.shape != (2,) or not 0 <= pair[0] < pair[1] <= 100:
-        raise InvalidInputError(f"percentiles must be two increasing numbers in [0, 100], got {percentiles!r}.")
-    known = values[~np.isnan(values)]
-    least, most = np.percentile(known, pair) if known.size else (0.0, 0.0)
+        raise InvalidInputError(
+            f"percentiles must be two increasing numbers in [0, 100], got {percentiles!r}.",
+            code="percentiles",
+            argument="percentiles",
+            value=percentiles,
+        )
+    valid = values[~np.isnan(values)]
+    least, most = np.percentile(valid, pair) if valid.size else (0.0, 0.0)
     return float(least), float(most)
 
 

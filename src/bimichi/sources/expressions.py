@@ -101,12 +101,16 @@ class BandExpression:
             float32 if all bands are floats of up to 32 bits or integers of up to 16 bits. NaN where a band is NaN,
             infinite or masked, and where the result is not a finite number, as after a division by zero.
         """
-        found = self.resolve(list(bands))
-        arrays = {band: _floats(bands[name], name) for band, name in found.items()}
+        names = self.resolve(list(bands))
+        arrays = {band: _floats(bands[name], name) for band, name in names.items()}
         shapes = {array.shape for array in arrays.values()}
         if len(shapes) > 1:
             each = ", ".join(f"{band} {array.shape}" for band, array in arrays.items())
-            raise InvalidInputError(f"The bands of {self.text!r} must have one shape, got {each}. Resample them first.")
+            raise InvalidInputError(
+                f"The bands of {self.text!r} must have one shape, got {each}. Resample them first.",
+                code="image-sizes",
+                value=each,
+            )
         kind = np.result_type(*(array.dtype for array in arrays.values()))
         arrays = {band: array.astype(kind, copy=False) for band, array in arrays.items()}
         with np.errstate(all="ignore"):
@@ -137,13 +141,16 @@ class BandExpression:
             if alike and found not in alike:
                 raise InvalidInputError(
                     f"The band {band} of {self.text!r} may be the one named {alike[0]!r}, or number {number[1]}, which "
-                    f"is {found!r}; write the name as it is, `{alike[0]}` or `{found}`."
+                    f"is {found!r}; write the name as it is, `{alike[0]}` or `{found}`.",
+                    code="band-ambiguous",
                 )
             return found
         near = alike or get_close_matches(band, names, 1)
         hint = f" Did you mean `{near[0]}`?" if near else ""
         shown = first_few([f"`{name}`" for name in names]) or "none"
-        raise InvalidInputError(f"There is no band `{band}` for {self.text!r}; there are {shown}.{hint}")
+        raise InvalidInputError(
+            f"There is no band `{band}` for {self.text!r}; there are {shown}.{hint}", code="band-unknown"
+        )
 
 
 def parse_expression(text: str) -> BandExpression:
@@ -175,9 +182,15 @@ def parse_expression(text: str) -> BandExpression:
     array([0.5, nan])
     """
     if not isinstance(text, str):
-        raise InvalidInputError(f"An expression must be text such as 'ndwi: (B3-B8)/(B3+B8)', got {text!r}.")
+        raise InvalidInputError(
+            f"An expression must be text such as 'ndwi: (B3-B8)/(B3+B8)', got {text!r}.",
+            code="expression-kind",
+            value=text,
+        )
     if len(text) > MAX_LENGTH:
-        raise InvalidInputError(f"An expression may have up to {MAX_LENGTH} characters, got {len(text):,}.")
+        raise InvalidInputError(
+            f"An expression may have up to {MAX_LENGTH} characters, got {len(text):,}.", code="expression-long"
+        )
     plain = QUOTED.sub(lambda quoted: "x" * len(quoted[0]), text)
     name, body = _divided(text, plain)
     start = len(text) - len(body)
@@ -283,7 +296,8 @@ class _Checker:
         line = "".join(sign if sign.isprintable() else "?" for sign in self.text)
         ends = "" if reason.endswith((".", "?")) else "."
         raise InvalidInputError(
-            f"Cannot read the expression at column {at + 1}: {reason}{ends}\n  {line}\n  {' ' * at}^"
+            f"Cannot read the expression at column {at + 1}: {reason}{ends}\n  {line}\n  {' ' * at}^",
+            code="expression-syntax",
         )
 
 
@@ -295,15 +309,18 @@ def _divided(text: str, plain: str) -> tuple[str, str]:
     if colon and (not name or "," in name or "`" in name):
         raise InvalidInputError(
             f"The name before the colon of {text[:80]!r} must not be empty, nor hold a comma or a backtick; write it "
-            "as in 'ndwi: (B3-B8)/(B3+B8)'."
+            "as in 'ndwi: (B3-B8)/(B3+B8)'.",
+            code="expression-name",
         )
     if not body.strip():
-        raise InvalidInputError(f"The expression {text[:80]!r} is empty; write one as in 'ndwi: (B3-B8)/(B3+B8)'.")
+        raise InvalidInputError(
+            f"The expression {text[:80]!r} is empty; write one as in 'ndwi: (B3-B8)/(B3+B8)'.", code="expression-empty"
+        )
     return name, body.lstrip()
 
 
 def _place(body: str, node: ast.expr) -> tuple[int, int]:
-    """First and last character of a node; the tree counts bytes of UTF-8, with quoted names as letters x."""
+    """Return first and last character of a node; the tree counts bytes of UTF-8, with quoted names as letters x."""
     plain = QUOTED.sub(lambda quoted: "x" * len(quoted[0]), body).encode()
     start, stop = node.col_offset, node.end_col_offset or node.col_offset
     return len(plain[:start].decode()), len(plain[:stop].decode())
@@ -322,7 +339,9 @@ def _floats(values: ArrayLike, name: str) -> Any:
     """Return floats, so that integers neither wrap around nor divide to integers; NaN where masked or infinite."""
     array = np.ma.getdata(values) if isinstance(values, np.ma.MaskedArray) else np.asarray(values)
     if array.dtype.kind not in "buif":
-        raise InvalidInputError(f"Band {name!r} must be real numbers, got {array.dtype}.")
+        raise InvalidInputError(
+            f"Band {name!r} must be real numbers, got {array.dtype}.", code="source-type", value=array.dtype
+        )
     kind = np.result_type(array.dtype, np.float32)
     floats = array.astype(kind if kind in (np.float32, np.float64) else np.float64)
     return _finite(np.where(np.ma.getmaskarray(values), np.nan, floats) if np.ma.isMaskedArray(values) else floats)

@@ -1,4 +1,4 @@
-"""Functions that make sources of images: planes of float32 in [-1, 1]. `recipes` registers them by name.
+"""Functions that make sources of images: planes of float32 in [-1, 1]. `RECIPES` lists them by name.
 
 Each takes one band, or RGB, of which it uses the lightness. Integers are mapped to [0, 1] over the range of their type
 first, so that uint8 and uint16 give the same result; floats are used as they are. NaN stays NaN and does not affect the
@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from bimichi._checks import check_integer, check_number, is_integer, is_number
 from bimichi.errors import InvalidInputError
 from bimichi.sources.bands import ROUNDING, Image, Plane, brightness, check_image, lightness, unit_brightness
+from bimichi.sources.recipes import recipe
 
 STRONG = 99.9  # the percentile that counts as full strength: beyond it lie a few lamps and dead pixels
 
@@ -40,6 +41,7 @@ def grey(rgb: ArrayLike) -> Plane:
     return brightness(rgb).copy()
 
 
+@recipe("the range of the type (floats: [0, 1]) mapped to [-1, 1]", pointwise=True, parameters=("low", "high"))
 def to_bipolar(
     image: ArrayLike,
     low: float | None = None,
@@ -71,6 +73,7 @@ def to_bipolar(
     return np.asarray(2 * unit_brightness(image, low, high, percentiles) - 1, dtype=np.float32)
 
 
+@recipe("-1 where brighter than the neighbourhood, +1 elsewhere", relative=True, parameters=("block_size", "offset"))
 def adaptive_threshold(image: ArrayLike, block_size: int = 51, offset: float = 0.0) -> Plane:
     """Compare each pixel with its neighbourhood: -1 where it is brighter, +1 elsewhere.
 
@@ -95,6 +98,7 @@ def adaptive_threshold(image: ArrayLike, block_size: int = 51, offset: float = 0
     return _with_nan(np.where(values > around + (offset + _rounding(values)), -1.0, 1.0), values)
 
 
+@recipe("histogram equalisation", relative=True)
 def equalize(image: ArrayLike) -> Plane:
     """Equalise the histogram: about equally many pixels at each level of [-1, 1], in the order of their values.
 
@@ -115,17 +119,18 @@ def equalize(image: ArrayLike) -> Plane:
     [[-1.0, -0.5, 0.0, 0.5, 1.0]]
     """
     values = brightness(image)
-    known = ~np.isnan(values)
+    valid = ~np.isnan(values)
     plane = np.full(values.shape, np.nan, np.float32)
-    _, where, counts = np.unique(values[known], return_inverse=True, return_counts=True)
+    _, where, counts = np.unique(values[valid], return_inverse=True, return_counts=True)
     if len(counts) < 2:
-        plane[known] = 0.0
+        plane[valid] = 0.0
         return plane
     above_least = np.cumsum(counts) - counts[0]
-    plane[known] = (2 * above_least / above_least[-1] - 1)[where]
+    plane[valid] = (2 * above_least / above_least[-1] - 1)[where]
     return plane
 
 
+@recipe("power 1.5 of the brightness, mapped to [-1, 1]", pointwise=True, parameters=("gamma", "low", "high"))
 def gamma_correction(
     image: ArrayLike,
     gamma: float = 1.5,
@@ -160,6 +165,9 @@ def gamma_correction(
     return np.asarray(2 * unit_brightness(image, low, high, percentiles) ** gamma - 1, dtype=np.float32)
 
 
+@recipe(
+    "difference from the mean of the neighbourhood, over its 99.9th percentile", relative=True, parameters=("radius",)
+)
 def local_contrast(image: ArrayLike, radius: int = 45) -> Plane:
     """Measure how much brighter (above 0) or darker (below 0) than its neighbourhood a pixel is.
 
@@ -183,6 +191,7 @@ def local_contrast(image: ArrayLike, radius: int = 45) -> Plane:
     return _with_nan(np.clip(above / _full(np.abs(above), values), -1, 1), values)
 
 
+@recipe("difference from the mean of the neighbourhood, in units of the image; end in a scale", parameters=("window",))
 def local_difference(image: ArrayLike, window: int = 91) -> Plane:
     """Subtract from each pixel the mean of the square around it.
 
@@ -205,6 +214,7 @@ def local_difference(image: ArrayLike, window: int = 91) -> Plane:
     return _with_nan(values - _local_mean(values, window), values)
 
 
+@recipe("smoothed size of the gradient", relative=True, parameters=("sigma", "spread"))
 def edge_strength(image: ArrayLike, sigma: float = 1.0, spread: float = 4.0) -> Plane:
     """Measure how strong the edges around a pixel are: -1 for none, +1 for the strongest of the image.
 
@@ -228,6 +238,7 @@ def edge_strength(image: ArrayLike, sigma: float = 1.0, spread: float = 4.0) -> 
     return _edges(image, sigma, spread, np.hypot)
 
 
+@recipe("smoothed size of the gradient from left to right", relative=True, parameters=("sigma", "spread"))
 def vertical_edges(image: ArrayLike, sigma: float = 1.0, spread: float = 4.0) -> Plane:
     """Measure how strong the upright edges around a pixel are: -1 for none, +1 for the strongest of the image.
 
@@ -268,21 +279,27 @@ def difference(first: ArrayLike, second: ArrayLike, percentiles: tuple[float, fl
     """
     one, other = (unit_brightness(image, None, None, percentiles) for image in (first, second))
     if one.shape != other.shape:
-        raise InvalidInputError(f"first has shape {one.shape}, second {other.shape}; bring them to one size.")
+        raise InvalidInputError(
+            f"first has shape {one.shape}, second {other.shape}; bring them to one size.",
+            code="image-sizes",
+            argument="first",
+        )
     return np.asarray(one - other, dtype=np.float32)
 
 
 def _check_odd(side: int, what: str) -> None:
     if not is_integer(side) or side < 3 or side % 2 == 0:
-        raise InvalidInputError(f"{what} must be an odd number of at least 3, got {side!r}.")
+        raise InvalidInputError(
+            f"{what} must be an odd number of at least 3, got {side!r}.", code="window", argument=what, value=side
+        )
 
 
 def _edges(image: ArrayLike, sigma: float, spread: float, size: Callable[[Plane, Plane], Plane]) -> Plane:
     """Return the local mean of the `size` of the gradient (its parts down and to the right), on [-1, 1]."""
     from scipy.ndimage import correlate1d, gaussian_filter
 
-    for what, width in (("sigma", sigma), ("spread", spread)):
-        check_number(width, what, minimum=0)
+    for name, width in (("sigma", sigma), ("spread", spread)):
+        check_number(width, name, minimum=0)
     values = brightness(image)
     smooth = _smoothed(values, gaussian_filter, sigma)
     down, right = (correlate1d(smooth, [-0.5, 0, 0.5], axis, mode="nearest") for axis in (0, 1))
@@ -299,14 +316,14 @@ def _local_mean(values: Plane, side: int) -> Plane:
 
 def _smoothed(values: Plane, smooth: Callable[[Plane, float], Plane], width: float) -> Plane:
     """Return local means of the values that are not NaN; where all nearby are NaN, the mean of all."""
-    known = ~np.isnan(values)
-    if known.all():
+    valid = ~np.isnan(values)
+    if valid.all():
         return smooth(values, width)
-    if not known.any():
+    if not valid.any():
         return values
-    weight = smooth(known.astype(np.float32), width)
-    total = smooth(np.where(known, values, np.float32(0)), width)
-    around = np.full_like(values, values[known].mean())
+    weight = smooth(valid.astype(np.float32), width)
+    total = smooth(np.where(valid, values, np.float32(0)), width)
+    around = np.full_like(values, values[valid].mean())
     return np.divide(total, weight, out=around, where=weight > ROUNDING)
 
 
@@ -317,16 +334,17 @@ def _rounding(values: Plane) -> float:
 
 def _full(strength: Plane, values: Plane) -> float:
     """Return what counts as full strength; infinity if there is nothing but rounding."""
-    known = strength[~np.isnan(strength)]
-    if known.max(initial=0.0) <= _rounding(values):
+    valid = strength[~np.isnan(strength)]
+    if valid.max(initial=0.0) <= _rounding(values):
         return np.inf
-    return float(np.percentile(known, STRONG)) or float(known.max())
+    return float(np.percentile(valid, STRONG)) or float(valid.max())
 
 
 def _with_nan(plane: Image, values: Plane) -> Plane:
     return np.where(np.isnan(values), np.nan, plane).astype(np.float32)
 
 
+@recipe("how rare values as high as this are in the scene: 3 % of its pixels are above 0, 0.1 % are 1", relative=True)
 def rarity(image: ArrayLike) -> Plane:
     """Measure how rare values as high as this one are in the scene: -1 for the commonest, +1 for the rarest.
 
@@ -353,8 +371,8 @@ def rarity(image: ArrayLike) -> Plane:
     """
     values = lightness(check_image(image))
     plane = np.full(values.shape, np.nan, np.float32)
-    known = ~np.isnan(values)
-    given = values[known]
+    valid = ~np.isnan(values)
+    given = values[valid]
     if given.size:
         order = np.argsort(given)
         ranked = given[order]
@@ -363,10 +381,11 @@ def rarity(image: ArrayLike) -> Plane:
         levels = np.clip(-(2 / 3) * np.log10(share) - 1, -1, 1).astype(np.float32)
         scaled = np.empty(given.size, np.float32)
         scaled[order] = np.repeat(levels, np.diff(np.append(starts, given.size)))
-        plane[known] = scaled
+        plane[valid] = scaled
     return plane
 
 
+@recipe("the 1st to the 99th percentile of the scene mapped to [-1, 1]", relative=True, parameters=("lower", "upper"))
 def quantile(image: ArrayLike, lower: float = 1.0, upper: float = 99.0) -> Plane:
     """Map the values between two percentiles of the scene linearly to [-1, 1], and clip those beyond.
 
@@ -392,17 +411,19 @@ def quantile(image: ArrayLike, lower: float = 1.0, upper: float = 99.0) -> Plane
     """
     if not (is_number(lower) and is_number(upper) and 0 <= lower < upper <= 100):
         raise InvalidInputError(
-            f"lower and upper must be two increasing numbers in [0, 100], got {lower!r} and {upper!r}."
+            f"lower and upper must be two increasing numbers in [0, 100], got {lower!r} and {upper!r}.",
+            code="percentiles",
         )
     values = lightness(check_image(image))
-    known = values[~np.isnan(values)]
-    if not known.size:
+    valid = values[~np.isnan(values)]
+    if not valid.size:
         return values.astype(np.float32)
-    low, high = np.percentile(known, (lower, upper))
+    low, high = np.percentile(valid, (lower, upper))
     scaled = np.sign(values - low) if low == high else np.clip((values - low) * (2 / (high - low)) - 1, -1, 1)
     return np.asarray(scaled, dtype=np.float32)
 
 
+@recipe("`to_bipolar` with the opposite sign, for dark targets", pointwise=True, parameters=("low", "high"))
 def inverted(image: ArrayLike, low: float | None = None, high: float | None = None) -> Plane:
     """Map [low, high] to [1, -1]: `to_bipolar` with the opposite sign, for targets that are dark.
 

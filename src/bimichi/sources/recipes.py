@@ -1,27 +1,28 @@
 """The registry of recipes, each of which makes a source in [-1, 1] of one image; and which recipe an image gets.
 
 A model file names the recipes of its sources, so that the same ones are applied to new images. Names may be chains such
-as ``local_difference(91)|rarity``; `bimichi.sources.recipes` reads them. A recipe of your own is one function and one
-call of `register_recipe`; see docs/extending.md.
+as ``local_difference(91)|rarity``. A recipe is one function, described by `recipe`; see docs/extending.md.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from bimichi.errors import InvalidInputError
-from bimichi.sources import operators as scales, operators as sources
+from bimichi.registry import Registry
 from bimichi.sources.bands import ROUNDING, Image, float_type, type_range
 
 AS_IS = "as_is"  # the recipe that changes nothing
 MAX_STEPS = 8
 NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 STEP = re.compile(rf"([^\W\d]\w*(?:\.[^\W\d]\w*)*(?::[^\W\d]\w*)?)\s*(?:\(\s*({NUMBER}(?:\s*,\s*{NUMBER})*)\s*\))?")
+
+
+Function = TypeVar("Function", bound=Callable[..., Image])
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class Step(NamedTuple):
 
     @property
     def is_path(self) -> bool:
-        """Whether it is the import path of a function."""
+        """Return whether it is the import path of a function."""
         return ":" in self.name
 
     def __str__(self) -> str:
@@ -59,13 +60,14 @@ def split_names(text: str) -> list[str]:
 def parse_chain(name: str) -> list[Step]:
     """Read the name of a recipe or of a chain; errors say what a name may be."""
     parts = name.split("|") if isinstance(name, str) else []
-    found = [STEP.fullmatch(part.strip()) for part in parts[: MAX_STEPS + 1]]
-    if not found or len(found) > MAX_STEPS or None in found:
+    matches = [STEP.fullmatch(part.strip()) for part in parts[: MAX_STEPS + 1]]
+    if not matches or len(matches) > MAX_STEPS or None in matches:
         raise InvalidInputError(
             f"There is no recipe {name!r:.100}. A recipe is a name such as equalize, with numbers where it takes some, "
-            f"as in local_difference(91), or up to {MAX_STEPS} of these joined by |, as in edge_strength|rarity."
+            f"as in local_difference(91), or up to {MAX_STEPS} of these joined by |, as in edge_strength|rarity.",
+            code="recipe-unknown",
         )
-    return [Step(match[1], _numbers(match[2])) for match in found if match]
+    return [Step(match[1], _numbers(match[2])) for match in matches if match]
 
 
 def import_function(path: str) -> Callable[..., Image]:
@@ -76,10 +78,13 @@ def import_function(path: str) -> Callable[..., Image]:
     except (ImportError, AttributeError) as error:
         raise InvalidInputError(
             f"The recipe {path} cannot be loaded: {error}. The module must be installed, or lie in the working "
-            "directory or on PYTHONPATH."
+            "directory or on PYTHONPATH.",
+            code="recipe-unloadable",
         ) from error
     if not callable(function):
-        raise InvalidInputError(f"The recipe {path} is not a function, but of type {type(function).__name__}.")
+        raise InvalidInputError(
+            f"The recipe {path} is not a function, but of type {type(function).__name__}.", code="recipe-kind"
+        )
     return function  # type: ignore[no-any-return]  # nothing is known about it; its results are checked
 
 
@@ -88,21 +93,21 @@ def composed(steps: Sequence[Step], recipes: Sequence[Recipe]) -> Recipe:
     name = "|".join(map(str, steps))
     pairs = [*zip(steps, recipes, strict=True)]
     pairs = [pair for pair in pairs if pair[0].name != AS_IS] or pairs[:1]
-    settings = [_settings(step, recipe) for step, recipe in pairs]
+    settings = [_settings(step, entry) for step, entry in pairs]
 
     def function(image: Image, **bounds: float) -> Image:
-        made = np.asarray(image)
-        for k, ((step, recipe), (numbers, keywords)) in enumerate(zip(pairs, settings, strict=True)):
-            if recipe.pointwise and not {"low", "high"} & keywords.keys():
-                later = any(one.relative for _, one in pairs[k + 1 :])
-                given = bounds if k == 0 and bounds else _bounds(made, first=k == 0, any_range=later, step=str(step))
-                keywords = keywords | given
-            made = _checked(recipe.function(made, *numbers, **keywords), image, step)
+        plane = np.asarray(image)
+        for k, ((step, entry), (numbers, keywords)) in enumerate(zip(pairs, settings, strict=True)):
+            if entry.pointwise and not {"low", "high"} & keywords.keys():
+                later = any(step_after.relative for _, step_after in pairs[k + 1 :])
+                stated = bounds if k == 0 and bounds else _bounds(plane, first=k == 0, any_range=later, step=str(step))
+                keywords = keywords | stated
+            plane = _checked(entry.function(plane, *numbers, **keywords), image, step)
         if len(steps) > 1:
-            _check_range(made, name)
-        return made
+            _check_range(plane, name)
+        return plane
 
-    pointwise, relative = (all(one.pointwise for one in recipes), any(one.relative for one in recipes))
+    pointwise, relative = all(entry.pointwise for entry in recipes), any(entry.relative for entry in recipes)
     return Recipe(name, function, "a chain of recipes", pointwise, relative)
 
 
@@ -112,15 +117,17 @@ def _numbers(text: str | None) -> tuple[float, ...]:
     return tuple(int(part) if re.fullmatch(r"[+-]?\d{1,9}", part) else float(part) for part in parts)
 
 
-def _settings(step: Step, recipe: Recipe) -> tuple[tuple[float, ...], dict[str, float]]:
+def _settings(step: Step, entry: Recipe) -> tuple[tuple[float, ...], dict[str, float]]:
     """Return the arguments that the numbers of a step are: by keyword, or by position if only the user knows them."""
     if step.is_path:
         return step.numbers, {}
-    known = recipe.parameters
-    if len(step.numbers) > len(known):
-        takes = f"takes at most {', '.join(known)}" if known else "takes no numbers"
-        raise InvalidInputError(f"The recipe {step} has {len(step.numbers)} numbers, but {step.name} {takes}.")
-    return (), dict(zip(known, step.numbers, strict=False))
+    names = entry.parameters
+    if len(step.numbers) > len(names):
+        takes = f"takes at most {', '.join(names)}" if names else "takes no numbers"
+        raise InvalidInputError(
+            f"The recipe {step} has {len(step.numbers)} numbers, but {step.name} {takes}.", code="recipe-numbers"
+        )
+    return (), dict(zip(names, step.numbers, strict=False))
 
 
 def _bounds(values: Image, *, first: bool, any_range: bool, step: str) -> dict[str, float]:
@@ -141,41 +148,86 @@ def _bounds(values: Image, *, first: bool, any_range: bool, step: str) -> dict[s
         return {}  # the recipe itself says what floats must be
     raise InvalidInputError(
         f"The recipe {step} is given values from {low:.6g} to {high:.6g} by the step before it, beyond [-1, 1]. Name "
-        f"the range, as in to_bipolar({low:.4g},{high:.4g}), or end the chain in rarity or quantile."
+        f"the range, as in to_bipolar({low:.4g},{high:.4g}), or end the chain in rarity or quantile.",
+        code="recipe-range",
     )
 
 
-def _checked(made: Any, image: Image, step: Step) -> Image:
+def _checked(result: Any, image: Image, step: Step) -> Image:
     """Return the result of a step; that of a user's function must be a plane of real numbers of the image's size."""
     if not step.is_path:
-        return made  # type: ignore[no-any-return]
-    plane = np.asarray(made)
+        return result  # type: ignore[no-any-return]
+    plane = np.asarray(result)
     if plane.dtype.kind not in "buif" or plane.shape[:2] != image.shape[:2] or plane.ndim != 2:
         raise InvalidInputError(
             f"The recipe {step} must return real numbers of shape {image.shape[:2]}, those of the image, but returned "
-            f"{plane.dtype} of shape {plane.shape}."
+            f"{plane.dtype} of shape {plane.shape}.",
+            code="recipe-result",
         )
     return plane.astype(np.float32, copy=False)
 
 
-def _check_range(made: Image, name: str) -> None:
-    low, high = float(np.fmin.reduce(made, axis=None)), float(np.fmax.reduce(made, axis=None))
+def _check_range(plane: Image, name: str) -> None:
+    low, high = float(np.fmin.reduce(plane, axis=None)), float(np.fmax.reduce(plane, axis=None))
     if low < -1 or high > 1:
         raise InvalidInputError(
             f"The recipe {name} gives values from {low:.6g} to {high:.6g}, but a source lies in [-1, 1]. End it in a "
-            "scale, such as rarity or quantile."
+            "scale, such as rarity or quantile.",
+            code="recipe-range",
         )
 
 
-_recipes: dict[str, Recipe] = {}
-_functions: dict[str, Callable[..., Image]] = {}
-_loaded: dict[str, Recipe] = {}  # functions by import path that the user named in this process
+def recipe(
+    description: str, *, pointwise: bool = False, relative: bool = False, parameters: Sequence[str] = ()
+) -> Callable[[Function], Function]:
+    """Describe a function as the recipe of its name, for an entry point; parameters as in `register_recipe`.
 
-RECIPES: Mapping[str, Recipe] = MappingProxyType(_recipes)
+    Examples
+    --------
+    >>> @recipe("one half of the image")
+    ... def halved(image):
+    ...     return image / 2
+    >>> halved.recipe.name
+    'halved'
+    """
+
+    def describe(function: Function) -> Function:
+        entry = Recipe(function.__name__, function, description, pointwise, relative, tuple(parameters))
+        setattr(function, "recipe", entry)  # noqa: B010  # which no function is known to have
+        return function
+
+    return describe
+
+
+@recipe("no change: values lie in [-1, 1] already, or `--scale` maps them there", pointwise=True)
+def as_is(image: Image, **_: float) -> Image:
+    """Return the image."""
+    return image
+
+
+def _check(name: str, loaded: Any) -> Recipe:
+    entry = getattr(loaded, "recipe", loaded)
+    if not isinstance(entry, Recipe) or entry.name != name:
+        raise InvalidInputError(
+            f"{name} must be a Recipe, or a function described by recipe(...), of this name.",
+            code="recipe-kind",
+            argument=name,
+        )
+    return entry
+
+
+_OPERATORS = (
+    *("to_bipolar", "gamma_correction", "inverted", "adaptive_threshold", "equalize", "local_contrast"),
+    *("edge_strength", "vertical_edges", "rarity", "quantile", "local_difference"),
+)
+RECIPES = Registry(
+    "bimichi.recipes",
+    {AS_IS: f"{__name__}:as_is"} | {name: f"bimichi.sources.operators:{name}" for name in _OPERATORS},
+    _check,
+)
 """All recipes by name, `AS_IS` first."""
 
-SOURCE_RECIPES: Mapping[str, Callable[..., Image]] = MappingProxyType(_functions)
-"""The functions of all recipes but `AS_IS`, by name."""
+_loaded: dict[str, Recipe] = {}  # functions by import path that the user named in this process
 
 
 def register_recipe(
@@ -187,7 +239,7 @@ def register_recipe(
     relative: bool = False,
     parameters: Sequence[str] = (),
 ) -> Recipe:
-    """Make a recipe known by name: to `--recipe` on the command line, to model files, and to `SOURCE_RECIPES`.
+    """Make a recipe known by name, to `--recipe` on the command line and to model files, for as long as this runs.
 
     Parameters
     ----------
@@ -220,51 +272,14 @@ def register_recipe(
         If the name is no identifier or taken.
     """
     if not name.isidentifier():
-        raise InvalidInputError(f"The name of a recipe must be an identifier such as 'edge_strength', got {name!r}.")
-    if name in _recipes:
-        raise InvalidInputError(f"There is a recipe {name!r} already; choose another name.")
-    recipe = Recipe(name, function, description, pointwise, relative, tuple(parameters))
-    _recipes[name] = recipe
-    if name != AS_IS:
-        _functions[name] = function
-    return recipe
-
-
-def as_is(image: Image, **_: float) -> Image:
-    """Return the image."""
-    return image
-
-
-_RANGE = ("low", "high")
-_POINTWISE: tuple[tuple[Callable[..., Image], str, tuple[str, ...]], ...] = (
-    (as_is, "no change: values lie in [-1, 1] already, or `--scale` maps them there", ()),
-    (sources.to_bipolar, "the range of the type (floats: [0, 1]) mapped to [-1, 1]", _RANGE),
-    (sources.gamma_correction, "power 1.5 of the brightness, mapped to [-1, 1]", ("gamma", *_RANGE)),
-    (scales.inverted, "`to_bipolar` with the opposite sign, for dark targets", _RANGE),
-)
-_RELATIVE: tuple[tuple[Callable[..., Image], str, tuple[str, ...]], ...] = (
-    (sources.adaptive_threshold, "-1 where brighter than the neighbourhood, +1 elsewhere", ("block_size", "offset")),
-    (sources.equalize, "histogram equalisation", ()),
-    (sources.local_contrast, "difference from the mean of the neighbourhood, over its 99.9th percentile", ("radius",)),
-    (sources.edge_strength, "smoothed size of the gradient", ("sigma", "spread")),
-    (sources.vertical_edges, "smoothed size of the gradient from left to right", ("sigma", "spread")),
-    (
-        scales.rarity,
-        "how rare values as high as this are in the scene: 3 % of its pixels are above 0, 0.1 % are 1",
-        (),
-    ),
-    (scales.quantile, "the 1st to the 99th percentile of the scene mapped to [-1, 1]", ("lower", "upper")),
-)
-for _function, _about, _parameters in _POINTWISE:
-    register_recipe(_function.__name__, _function, _about, pointwise=True, parameters=_parameters)
-for _function, _about, _parameters in _RELATIVE:
-    register_recipe(_function.__name__, _function, _about, relative=True, parameters=_parameters)
-register_recipe(
-    "local_difference",
-    sources.local_difference,
-    "difference from the mean of the neighbourhood, in units of the image; end in a scale",
-    parameters=("window",),
-)
+        raise InvalidInputError(
+            f"The name of a recipe must be an identifier such as 'edge_strength', got {name!r}.",
+            code="recipe-name",
+            value=name,
+        )
+    if name in RECIPES:
+        raise InvalidInputError(f"There is a recipe {name!r} already; choose another name.", code="recipe-taken")
+    return RECIPES.register(name, Recipe(name, function, description, pointwise, relative, tuple(parameters)))
 
 
 def find_recipe(name: str) -> Recipe:
@@ -272,8 +287,8 @@ def find_recipe(name: str) -> Recipe:
 
     A function by import path is found only after `load_recipe`, so that no model file makes anything run.
     """
-    if name in _recipes:
-        return _recipes[name]
+    if isinstance(name, str) and name.isidentifier() and name in RECIPES:
+        return RECIPES[name]
     steps = parse_chain(name)
     return composed(steps, [_find_step(step) for step in steps])
 
@@ -316,15 +331,17 @@ def _find_step(step: Step) -> Recipe:
         if step.name not in _loaded:
             raise InvalidInputError(
                 f"The recipe {step.name} is a Python function, and a model file alone does not make it run. If you "
-                "trust it, pass --trust-recipes, or call bimichi.sources.load_recipe with its name first."
+                "trust it, pass --trust-recipes, or call bimichi.sources.load_recipe with its name first.",
+                code="recipe-untrusted",
             )
         return _loaded[step.name]
-    if step.name not in _recipes:
+    if step.name not in RECIPES:
         raise InvalidInputError(
-            f"There is no recipe {step.name!r}; it must be one of {', '.join(_recipes)}, several of them joined by |, "
-            "or the import path of a function, such as my.module:function. A newer bimichi may know it."
+            f"There is no recipe {step.name!r}; it must be one of {', '.join(RECIPES)}, several of them joined by |, "
+            "or the import path of a function, such as my.module:function. A newer bimichi may know it.",
+            code="recipe-unknown",
         )
-    return _recipes[step.name]
+    return RECIPES[step.name]
 
 
 def default_recipe(dtype: np.dtype[Any]) -> str:
@@ -339,7 +356,8 @@ def choose_recipes(recipes: Sequence[str] | None, images: Sequence[Image], names
     """
     if recipes is not None and len(recipes) not in (1, len(images)):
         raise InvalidInputError(
-            f"{len(recipes)} recipes for {len(images)} sources: {', '.join(recipes)}. Name one for all, or one each."
+            f"{len(recipes)} recipes for {len(images)} sources: {', '.join(recipes)}. Name one for all, or one each.",
+            code="recipes-number",
         )
     by_type = [default_recipe(image.dtype) for image in images]
     chosen = by_type if recipes is None else list(recipes) * (len(images) // len(recipes))
@@ -348,7 +366,8 @@ def choose_recipes(recipes: Sequence[str] | None, images: Sequence[Image], names
         if image.ndim == 3 and (image.shape[2] != 3 or recipes is None or recipe == AS_IS):
             remedy = " The recipe to_bipolar takes the lightness of RGB." if image.shape[2] == 3 else ""
             raise InvalidInputError(
-                f"Source {name!r} has {image.shape[2]} bands; with several files, each must have one band.{remedy}"
+                f"Source {name!r} has {image.shape[2]} bands; with several files, each must have one band.{remedy}",
+                code="bands-many",
             )
     return chosen
 
@@ -359,12 +378,12 @@ def make_plane(image: Image, recipe: str, dtype: np.dtype[Any]) -> Image:
     `dtype` is the type in which the image is stored; where it has no data, and in windows of rasters, its integers are
     read as floats. What the recipe makes of them does not depend on that, bit for bit.
     """
-    how = find_recipe(recipe)
+    entry = find_recipe(recipe)
     if recipe == AS_IS:
         return image.astype(float_type(image.dtype), copy=False) if image.dtype.kind != "f" else image
     if image.dtype.kind != "f" or dtype.kind == "f":
-        return how.function(image)
+        return entry.function(image)
     low, high = type_range(dtype)
-    if how.pointwise and image.ndim == 2:
-        return how.function(image, low=low, high=high)
-    return how.function(np.clip((image - low) / (high - low), 0, 1).astype(np.float32, copy=False))
+    if entry.pointwise and image.ndim == 2:
+        return entry.function(image, low=low, high=high)
+    return entry.function(np.clip((image - low) / (high - low), 0, 1).astype(np.float32, copy=False))

@@ -1,4 +1,4 @@
-"""How far sources are shifted against each other, estimated from their edges; robust to sensors of different kinds.
+"""Shifts of sources against each other, estimated from their edges; robust to sensors of different kinds.
 
 Edges show in most sensors, whatever the sign of their contrast, so gradient magnitudes are correlated, half-whitened (a
 compromise between plain and phase correlation), in tiles. A tile counts only if its peak stands out; an estimate needs
@@ -33,7 +33,7 @@ SATURATION = 95  # percentile of gradients above which they count alike
 
 @dataclass(frozen=True)
 class Shift:
-    """How an image would have to move to lie on another, in pixels: `rows` down, `columns` to the right.
+    """The move that brings an image onto another, in pixels: `rows` down, `columns` to the right.
 
     `tiles` of the image agree on it.
     """
@@ -62,7 +62,12 @@ class ShiftEstimator:
         """Add a scene: one array of shape (height, width) per source, NaN where there is no data."""
         if len(planes) != self._n_sources or len({plane.shape for plane in planes}) != 1:
             shapes = ", ".join(str(plane.shape) for plane in planes)
-            raise InvalidInputError(f"planes must be {self._n_sources} arrays of one shape, got {shapes}.")
+            raise InvalidInputError(
+                f"planes must be {self._n_sources} arrays of one shape, got {shapes}.",
+                code="planes-shapes",
+                argument="planes",
+                value=shapes,
+            )
         factor = max(1, -(-max(planes[0].shape) // LONGEST))
         edges = [_edges(_reduced(plane, factor)) for plane in planes]
         height, width = edges[0].shape
@@ -73,18 +78,18 @@ class ShiftEstimator:
             spectra = [_spectrum(one[rows, columns]) for one in edges]
             shape = (rows.stop - rows.start, columns.stop - columns.start)
             for (j, first), (k, second) in combinations(enumerate(spectra), 2):
-                found = None if first is None or second is None else _peak(_correlation(first, second, shape))
-                if found is not None:
-                    weight = AGREEING if len(tiles) <= FEW and found[2] >= STRONG else 1
-                    self._found.setdefault((j, k), []).append((found[0] * factor, found[1] * factor, weight))
+                peak = None if first is None or second is None else _peak(_correlation(first, second, shape))
+                if peak is not None:
+                    weight = AGREEING if len(tiles) <= FEW and peak[2] >= STRONG else 1
+                    self._found.setdefault((j, k), []).append((peak[0] * factor, peak[1] * factor, weight))
 
     def shift(self, first: int, second: int) -> Shift | None:
         """Return how source number `second` would have to move to lie on number `first`; None if that is unknown."""
         if first > second:
             back = self.shift(second, first)
             return None if back is None else Shift(-back.rows, -back.columns, back.tiles)
-        found = np.array(self._found.get((first, second), []), dtype=np.float64).reshape(-1, 3)
-        tiles, weights = found[:, :2], found[:, 2]
+        peaks = np.array(self._found.get((first, second), []), dtype=np.float64).reshape(-1, 3)
+        tiles, weights = peaks[:, :2], peaks[:, 2]
         if weights.sum() < AGREEING:
             return None
         agree = np.hypot(*(tiles - np.median(tiles, axis=0)).T) <= TOGETHER

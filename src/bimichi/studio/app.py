@@ -1,22 +1,25 @@
 """The server of a studio: its page, images and maps by HTTP, and a socket for edits and models."""
 
 import asyncio
+import mimetypes
+import os
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
-from starlette.routing import Route, WebSocketRoute
+from starlette.responses import FileResponse, PlainTextResponse, Response
+from starlette.routing import Mount, Route, WebSocketRoute
+from starlette.staticfiles import StaticFiles
 
 from bimichi._progress import Stopped
 from bimichi.errors import BimichiError, InvalidInputError
-from bimichi.studio.file_views import BYTES, TYPES, FileViews, Missing, full_state, json_response
+from bimichi.studio.file_views import BYTES, FileViews, Missing, full_state, json_response
 from bimichi.studio.rasters import TiledScene
 from bimichi.studio.scenes import SceneStore, png
 from bimichi.studio.security import Guard
@@ -29,10 +32,10 @@ def raster_routes(session: Session) -> Sequence[Any]:
     def raster(request: Request, recipes: tuple[str, ...] | None = None) -> TiledScene:
         k, work = session.workspace.scene(int(request.path_params["k"])), session.workspace
         assert work.store is not None  # or there would be no scene
-        found = work.store.raster(k, recipes or work.settings.recipes(work.store.recipes))
-        if found is None:
-            raise Missing("This scene is not shown in tiles; ask for its sources.")
-        return found
+        scene = work.store.raster(k, recipes or work.settings.recipes(work.store.recipes))
+        if scene is None:
+            raise Missing("This scene is not shown in tiles; ask for its sources.", code="scene-without-tiles")
+        return scene
 
     def picture(request: Request) -> bytes:
         z, x, y = (int(request.path_params[name]) for name in ("z", "x", "y"))
@@ -41,17 +44,17 @@ def raster_routes(session: Session) -> Sequence[Any]:
             if layer == "fused":
                 trained = session.model
                 if trained is None:
-                    raise Missing("There is no model yet: label something first.")
+                    raise Missing("There is no model yet: label something first.", code="model-missing")
                 return raster(request, trained.rule.recipes).fused_tile(trained.rule, trained.number, z, x, y)
             if layer == "rgb":
                 if not raster(request).coloured:
-                    raise Missing("This scene has no colour image.")
+                    raise Missing("This scene has no colour image.", code="rgb-missing")
                 return raster(request).rgb_tile(z, x, y)
             if not layer.isdecimal() or len(layer) > 4:
-                raise Missing("A layer is the number of a source, rgb or fused.")
+                raise Missing("A layer is the number of a source, rgb or fused.", code="layer-unknown")
             return raster(request).source_tile(int(layer), z, x, y)
         except InvalidInputError as error:
-            raise Missing(str(error)) from error
+            raise Missing(str(error), code=error.code, argument=error.argument, value=error.value) from error
 
     async def tile(request: Request) -> Response:
         return Response(await run_in_threadpool(picture, request), media_type="image/png")
@@ -60,10 +63,9 @@ def raster_routes(session: Session) -> Sequence[Any]:
         try:
             x, y = float(request.query_params["x"]), float(request.query_params["y"])
         except (KeyError, ValueError) as error:
-            raise InvalidInputError("The sources at a point need x and y, in pixels.") from error
+            raise InvalidInputError("The sources at a point need x and y, in pixels.", code="point-missing") from error
         recipes = None if session.model is None else session.model.rule.recipes
-        found = await run_in_threadpool(raster(request, recipes).values, x, y)
-        return json_response({"values": found})
+        return json_response({"values": await run_in_threadpool(raster(request, recipes).values, x, y)})
 
     return [
         Route("/scenes/{k:int}/tiles/{layer}/{z:int}/{x:int}/{y:int}", tile),
@@ -91,17 +93,17 @@ def suggestion_routes(session: Session) -> Sequence[Any]:
 
     async def uncertain(request: Request) -> Response:
         k = session.workspace.scene(int(request.path_params["k"]))
-        found = None
+        plane = None
         if session.model is not None:
             with suppress(Stopped):  # by a newer model, for which the page will ask again
-                found = await run_in_threadpool(suggester().uncertainty, k)
-        return Response(status_code=204) if found is None else Response(found, media_type=BYTES)
+                plane = await run_in_threadpool(suggester().uncertainty, k)
+        return Response(status_code=204) if plane is None else Response(plane, media_type=BYTES)
 
     return [Route("/suggestions", suggestions), Route("/scenes/{k:int}/uncertainty", uncertain)]
 
 
-FROM_REPORT = ("planes.js", "integral.js", "maps.js", "readout.js", "report.css")
-"""Files that the page shares with reports."""
+STATIC = Path(__file__).parent / "static"
+mimetypes.add_type("text/javascript", ".js")  # on Windows, other programs may have set another, and pages would not run
 
 
 def make_app(session: Session, token: str, hosts: tuple[str, ...] = (), frames: tuple[str, ...] = ()) -> Guard:
@@ -122,9 +124,9 @@ def make_app(session: Session, token: str, hosts: tuple[str, ...] = (), frames: 
 
     views, moves = Views(session), FileViews(session)
     routes: list[Any] = [
-        Route("/", views.static),
-        Route("/static/{name}", views.static),
-        Route("/static/report/{name}", views.shared),
+        Route("/", views.page),
+        Mount("/static/report", SharedFiles(packages=[("bimichi.report", "")])),
+        Mount("/static", StaticFiles(directory=STATIC)),
         Route("/state", views.state),
         Route("/scenes/{k:int}/sources/{source:int}", views.source),
         Route("/scenes/{k:int}/planes", views.planes),
@@ -155,21 +157,20 @@ def make_app(session: Session, token: str, hosts: tuple[str, ...] = (), frames: 
     return guard
 
 
-async def _problem(_: Request, error: Exception) -> Response:
-    return json_response({"problem": str(error)}, 400)
+async def _problem(_: Request, error: BimichiError) -> Response:
+    return json_response({"problem": str(error), "code": error.code}, 400)
 
 
 async def _not_found(_: Request, error: Exception) -> Response:
     return PlainTextResponse(str(error), 404)
 
 
-def static_file(name: str, package: str = "bimichi.studio") -> tuple[bytes, str]:
-    """Return a file of the page, and its type; only plain names of files that are part of the program."""
-    kind = TYPES.get(f".{name.rpartition('.')[2]}")
-    folder = files(package) / "static" if package == "bimichi.studio" else files(package)
-    if kind is None or "/" in name or "\\" in name or name.startswith(".") or not (folder / name).is_file():
-        raise Missing("There is no such file.")
-    return (folder / name).read_bytes(), kind
+class SharedFiles(StaticFiles):
+    """Scripts and styles that the page shares with reports; nothing else of their folder is served."""
+
+    def lookup_path(self, path: str) -> tuple[str, os.stat_result | None]:
+        """Return the file of this path if it is a script or a style."""
+        return super().lookup_path(path) if path.endswith((".js", ".css")) else ("", None)
 
 
 class Views:
@@ -182,32 +183,22 @@ class Views:
     def _store(self) -> SceneStore:
         store = self.session.workspace.store
         if store is None:
-            raise Missing("No scenes are open.")
+            raise Missing("No scenes are open.", code="scenes-empty")
         return store
 
     def _scene(self, request: Request) -> int:
         k = int(request.path_params["k"])
         if k >= len(self._store):
-            raise Missing(f"There is no scene {k}.")
+            raise Missing(f"There is no scene {k}.", code="scene-unknown")
         return k
 
-    async def static(self, request: Request) -> Response:
-        """Give a file of the page."""
-        content, kind = static_file(request.path_params.get("name", "index.html"))
-        return Response(content, media_type=kind)
-
-    async def shared(self, request: Request) -> Response:
-        """Give a file that the page shares with reports."""
-        name = request.path_params["name"]
-        if name not in FROM_REPORT:
-            raise Missing("There is no such file.")
-        content, kind = static_file(name, "bimichi.report")
-        return Response(content, media_type=kind)
+    async def page(self, _: Request) -> Response:
+        """Give the page."""
+        return FileResponse(STATIC / "index.html")
 
     async def state(self, _: Request) -> Response:
         """Give all that the page shows at first."""
-        session = self.session
-        return json_response(await full_state(session))
+        return json_response(await full_state(self.session))
 
     async def source(self, request: Request) -> Response:
         """Give a source of a scene as whole numbers of 16 bits."""
@@ -215,7 +206,7 @@ class Views:
         recipes = self.session.workspace.settings.recipes(store.recipes)
         planes = await run_in_threadpool(store.planes, k, recipes)
         if which >= len(planes):
-            raise Missing(f"Scene {k} has no source {which}.")
+            raise Missing(f"Scene {k} has no source {which}.", code="source-unknown")
         return Response(np.ascontiguousarray(planes[which][0], "<u2").tobytes(), media_type=BYTES)
 
     async def planes(self, request: Request) -> Response:
@@ -224,7 +215,9 @@ class Views:
         recipes = self.session.workspace.settings.recipes(store.recipes)
         planes = await run_in_threadpool(store.planes, k, recipes)
         if not planes:
-            raise InvalidInputError(" ".join(store.scenes[k].problems) or "This scene cannot be read.")
+            raise InvalidInputError(
+                " ".join(store.scenes[k].problems) or "This scene cannot be read.", code="scene-unreadable"
+            )
         return json_response([meaning for _, meaning in planes])
 
     async def rgb(self, request: Request) -> Response:
@@ -232,7 +225,7 @@ class Views:
         k, store = self._scene(request), self._store
         image = await run_in_threadpool(store.rgb, k)
         if image is None:
-            raise Missing("This scene has no colour image.")
+            raise Missing("This scene has no colour image.", code="rgb-missing")
         return Response(await run_in_threadpool(png, image), media_type="image/png")
 
     async def truth(self, request: Request) -> Response:
@@ -240,7 +233,7 @@ class Views:
         k, store = self._scene(request), self._store
         mask = await run_in_threadpool(store.truth, k)
         if mask is None:
-            raise Missing("The truth of this scene is not known.")
+            raise Missing("The truth of this scene is not known.", code="truth-missing")
         return Response(np.ascontiguousarray(mask).tobytes(), media_type=BYTES)
 
     async def thumbnail(self, request: Request) -> Response:
@@ -254,14 +247,14 @@ class Views:
         try:
             x, y = float(request.query_params["x"]), float(request.query_params["y"])
         except (KeyError, ValueError) as error:
-            raise BimichiError("A superpixel needs x and y, in pixels.") from error
+            raise BimichiError("A superpixel needs x and y, in pixels.", code="point-missing") from error
         rings = await run_in_threadpool(store.superpixel, k, x, y)
         return json_response({"points": rings[0] if rings else [], "holes": rings[1:]})
 
     async def fused(self, request: Request) -> Response:
         """Give the fused map of a scene."""
         k = self._scene(request)
-        found = await run_in_threadpool(self.session.fused, k)
-        if found is None:
-            raise Missing("There is no model yet: label something first.")
-        return Response(found, media_type=BYTES)
+        plane = await run_in_threadpool(self.session.fused, k)
+        if plane is None:
+            raise Missing("There is no model yet: label something first.", code="model-missing")
+        return Response(plane, media_type=BYTES)

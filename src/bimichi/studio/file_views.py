@@ -4,7 +4,7 @@ import asyncio
 import json
 import tempfile
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,50 +12,42 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 
+from bimichi._colours import MISSING, SCALE
 from bimichi._files import plain
 from bimichi.errors import BimichiError, InvalidInputError
 from bimichi.io.dataset import MAX_ADDITIVE_SOURCES, SceneCollection, SceneFiles, collect_scenes
 from bimichi.io.open import SUFFIXES
 from bimichi.io.project import FILE_NAME, discover, read_project
-from bimichi.report.page import MISSING, SCALE
 from bimichi.sources.bands import first_few
-from bimichi.studio.open import NAME, Options, add_annotations, choose_project, open_workspace
-from bimichi.studio.project import exists, export_folder, is_studio, recent_json, recent_projects
+from bimichi.studio.open import Options, add_annotations, choose_project, open_workspace
+from bimichi.studio.project import exists, export_folder, recent_json, recent_projects
 from bimichi.studio.scenes import SceneStore, StudioScene
 from bimichi.studio.session import Session
 from bimichi.studio.workspace import Workspace
 
 
-@dataclass(frozen=True)
-class Added:
-    """Scenes that fit to those that are open, and what is to be said about them."""
-
-    scenes: list[StudioScene]
-    notes: list[str] = field(default_factory=list)
-
-
-def fitting_scenes(store: SceneStore, paths: Sequence[str]) -> Added:
-    """Return the scenes of a folder, or of one file per source, if they have the sources of the open ones.
+def fitting_scenes(store: SceneStore, paths: Sequence[str]) -> tuple[list[StudioScene], list[str]]:
+    """Return the scenes of a folder, or of one file per source, if they have the sources of the open ones; and notes.
 
     Every scene is read, so that none is added that could not be learned from.
     """
-    found = _found(store.collection, paths)
-    order = _order(store.collection, found, paths)
-    known = {_resolved(scene.files) for scene in store.collection.scenes}
-    picks, names, notes = store.collection.scenes[0].picks, {one.name for one in store.scenes}, list[str]()
+    collection = _found(store.collection, paths)
+    order = _order(store.collection, collection, paths)
+    open_files = {_resolved(scene.files) for scene in store.collection.scenes}
+    picks, names, notes = store.collection.scenes[0].picks, {scene.name for scene in store.scenes}, list[str]()
     scenes: list[SceneFiles] = []
-    for scene in found.scenes:
+    for scene in collection.scenes:
         files = tuple(scene.files[k] for k in order)
-        if _resolved(files) in known:
+        if _resolved(files) in open_files:
             continue
         name = _free(scene.name, names)
         names.add(name)
         scenes.append(SceneFiles(name, files, picks))
     if not scenes:
-        raise InvalidInputError(f"All scenes of {first_few(list(paths))} are open already.")
-    if len(scenes) < len(found.scenes):
-        notes.append(f"{len(found.scenes) - len(scenes)} of {len(found.scenes)} scenes were open already.")
-    return Added(_read(store, scenes), notes)
+        raise InvalidInputError(f"All scenes of {first_few(list(paths))} are open already.", code="scenes-open")
+    if len(scenes) < len(collection.scenes):
+        notes.append(f"{len(collection.scenes) - len(scenes)} of {len(collection.scenes)} scenes were open already.")
+    return _read(store, scenes), notes
 
 
 def _read(store: SceneStore, scenes: Sequence[SceneFiles]) -> list[StudioScene]:
@@ -64,7 +56,9 @@ def _read(store: SceneStore, scenes: Sequence[SceneFiles]) -> list[StudioScene]:
     fresh = SceneStore(both, store.recipes, hashes=store.hashes)
     for k, one in enumerate(fresh.scenes[1:], 1):
         if fresh.load(k) is None:
-            raise InvalidInputError(f"Nothing was added, as scene {one.name!r} does not fit. {one.problems[-1]}")
+            raise InvalidInputError(
+                f"Nothing was added, as scene {one.name!r} does not fit. {one.problems[-1]}", code="scene-unfit"
+            )
     return fresh.scenes[1:]
 
 
@@ -72,15 +66,17 @@ def _found(own: SceneCollection, paths: Sequence[str]) -> SceneCollection:
     """Return the files of scenes: in folders named like those of the open sources, or as a new studio finds them."""
     alone = Path(paths[0]) if len(paths) == 1 else None
     if alone is None or not alone.is_dir():
-        if alone is not None and is_studio(alone):
-            raise InvalidInputError(f"{alone} is a project of its own; open it instead of adding it.")
+        if alone is not None and alone.suffix == ".toml":
+            raise InvalidInputError(
+                f"{alone} is a project of its own; open it instead of adding it.", code="project-to-add"
+            )
         return collect_scenes(list(paths), MAX_ADDITIVE_SOURCES)
     alike = [alone / file.resolve().parent.name for file in own.scenes[0].files]
     if all(folder.is_dir() for folder in alike):
         return replace(collect_scenes(list(map(str, alike)), MAX_ADDITIVE_SOURCES), source_names=own.source_names)
     project = read_project(alone) if (alone / FILE_NAME).is_file() else discover(alone).project
     if project is None:
-        raise InvalidInputError(f"Found no images of sources in {alone}.")
+        raise InvalidInputError(f"Found no images of sources in {alone}.", code="images-missing")
     return collect_scenes(project.arguments(), MAX_ADDITIVE_SOURCES)
 
 
@@ -95,7 +91,8 @@ def _order(own: SceneCollection, found: SceneCollection, paths: Sequence[str]) -
         raise InvalidInputError(
             f"Added scenes need the sources of those that are open, {first_few(list(dict.fromkeys(wanted)))}, by the "
             f"names of their files or folders; these images have {first_few(found.source_names)}. Rename them, or open "
-            "them as a project of their own."
+            "them as a project of their own.",
+            code="sources-differ",
         )
     return [found.source_names.index(name) for name in wanted]
 
@@ -107,21 +104,14 @@ def _resolved(files: Sequence[Path]) -> tuple[Path, ...]:
 def _free(name: str, taken: set[str]) -> str:
     """Return a name that no other scene has."""
     numbers = (f"{name} ({number})" for number in range(2, len(taken) + 3))
-    return name if name not in taken else next(one for one in numbers if one not in taken)
+    return name if name not in taken else next(text for text in numbers if text not in taken)
 
 
-TYPES = {
-    ".html": "text/html; charset=utf-8",
-    ".css": "text/css; charset=utf-8",
-    ".js": "text/javascript; charset=utf-8",
-    ".svg": "image/svg+xml",
-    ".png": "image/png",
-}
 BYTES = "application/octet-stream"
 
 
 class Missing(BimichiError):
-    """What was asked for is not there."""
+    """The error of a request for what is not there."""
 
 
 def json_response(content: Any, status: int = 200) -> Response:
@@ -131,11 +121,11 @@ def json_response(content: Any, status: int = 200) -> Response:
 
 async def full_state(session: Session) -> dict[str, Any]:
     """Return the state of a session, as the page asks for it."""
-    found = await run_in_threadpool(session.workspace.state)
+    state = await run_in_threadpool(session.workspace.state)
     more: dict[str, Any] = {"colours": list(SCALE), "missing": MISSING}
     more |= {"primary": session.primary is None, "model": session.model_message, "stale": session.stale}
     more |= {"folders": [str(folder) for folder in session.roots.outermost]}
-    return found | more | {"recent": await run_in_threadpool(recent_json)}
+    return state | more | {"recent": await run_in_threadpool(recent_json)}
 
 
 FILE_LIMIT = 512 << 20  # bytes of one file that is dragged in
@@ -158,12 +148,12 @@ class FileViews:
 
     async def open(self, request: Request) -> Response:
         """Open a project, a folder or images; or look in one more folder for images that were moved."""
-        given = (await _json(request)).get("paths")
-        if not isinstance(given, list) or not given:
-            raise InvalidInputError("paths must be a list of files or folders.")
+        names = (await _json(request)).get("paths")
+        if not isinstance(names, list) or not names:
+            raise InvalidInputError("paths must be a list of files or folders.", code="paths-list", argument="paths")
         recent = {str(path) for path in recent_projects() if ADDED not in path.parts}
-        paths = [str(Path(path).resolve() if path in recent else self.session.roots.allowed(path)) for path in given]
-        await self.session.open(await run_in_threadpool(self._opened, paths, all(path in recent for path in given)))
+        paths = [str(Path(path).resolve() if path in recent else self.session.roots.allowed(path)) for path in names]
+        await self.session.open(await run_in_threadpool(self._opened, paths, all(path in recent for path in names)))
         return json_response(await full_state(self.session))
 
     def _opened(self, paths: list[str], trusted: bool) -> Workspace:
@@ -173,15 +163,17 @@ class FileViews:
             again = open_workspace([str(work.project)], Options(), [Path(paths[0])])
             if len(again.lost) < len(work.lost):
                 return again
-        found = open_workspace(paths, Options(), self.session.roots.folders)
-        if found.project is None:
+        opened = open_workspace(paths, Options(), self.session.roots.folders)
+        if opened.project is None:
             place = Path(paths[0]) if Path(paths[0]).is_dir() else Path(paths[0]).parent
             if work.project is not None and place.is_relative_to((work.project.parent / ADDED).resolve()):
                 place = work.project.resolve().parent
-            found = choose_project(found, place)
-        if not trusted and found.store is not None:  # a project may name files anywhere
-            self._check(found.store.scenes)
-        return found
+            opened = choose_project(opened, place)
+        if not trusted and opened.store is not None:  # a project may name files anywhere
+            self._check(opened.store.scenes)
+            for path in opened.named:
+                self.session.roots.allowed(str(path.absolute()))
+        return opened
 
     def _check(self, scenes: Iterable[StudioScene]) -> None:
         """Raise an error if images or masks lie outside the folders that may be read."""
@@ -193,18 +185,18 @@ class FileViews:
 
     async def add(self, request: Request) -> Response:
         """Add scenes of the same sources to those that are open."""
-        given, store = (await _json(request)).get("paths"), self.session.workspace.store
-        if not isinstance(given, list) or not given:
-            raise InvalidInputError("paths must be a list of files or folders.")
+        names, store = (await _json(request)).get("paths"), self.session.workspace.store
+        if not isinstance(names, list) or not names:
+            raise InvalidInputError("paths must be a list of files or folders.", code="paths-list", argument="paths")
         if store is None:
-            raise InvalidInputError("Open scenes before others are added to them.")
-        paths = [str(self.session.roots.allowed(path)) for path in given]
+            raise InvalidInputError("Open scenes before others are added to them.", code="scenes-empty")
+        paths = [str(self.session.roots.allowed(path)) for path in names]
         async with self._adding:  # or two requests could add the same scenes
-            found = await run_in_threadpool(fitting_scenes, store, paths)
-            self._check(found.scenes)
+            scenes, notes = await run_in_threadpool(fitting_scenes, store, paths)
+            self._check(scenes)
             if self.session.workspace.store is not store:
-                raise InvalidInputError("Other scenes were opened meanwhile; add these again.")
-            self.session.add(found.scenes, found.notes)
+                raise InvalidInputError("Other scenes were opened meanwhile; add these again.", code="scenes-changed")
+            self.session.add(scenes, notes)
         return json_response(await full_state(self.session))
 
     async def try_out(self, _: Request) -> Response:
@@ -220,7 +212,9 @@ class FileViews:
         folder = await run_in_threadpool(self._folder, request.query_params.get("batch", "")[:80])
         path = folder / name
         if len(self._added) >= FILES_LIMIT:
-            raise InvalidInputError(f"More than {FILES_LIMIT:,} files are too many to drag in; open their folder.")
+            raise InvalidInputError(
+                f"More than {FILES_LIMIT:,} files are too many to drag in; open their folder.", code="upload-many"
+            )
         await self._receive(request, path)
         self.session.roots.add(folder)
         return json_response({"path": str(path), "name": name.as_posix()})
@@ -237,12 +231,15 @@ class FileViews:
                     if size > FILE_LIMIT or others + size > TOTAL_LIMIT:
                         raise InvalidInputError(
                             f"{path.name} is too large to drag in: up to {FILE_LIMIT >> 20} MiB each and "
-                            f"{TOTAL_LIMIT >> 30} GiB together. Start the studio with its folder instead."
+                            f"{TOTAL_LIMIT >> 30} GiB together. Start the studio with its folder instead.",
+                            code="upload-large",
                         )
                     await asyncio.to_thread(file.write, chunk)
             part.replace(path)
         except OSError as error:
-            raise BimichiError(f"Cannot write {path.name}: {error.strerror or error}.") from error
+            raise BimichiError(
+                f"Cannot write {path.name}: {error.strerror or error}.", code="output-unwritable"
+            ) from error
         finally:
             part.unlink(missing_ok=True)
         self._added[path] = size
@@ -251,20 +248,20 @@ class FileViews:
         """Return where files that are dragged in together are kept: beside the project, and over no earlier ones."""
         work = self.session.workspace
         if work.project is None:
-            work.project = Path(tempfile.mkdtemp(prefix="bimichi-studio-")) / NAME
+            work.project = Path(tempfile.mkdtemp(prefix="bimichi-studio-")) / FILE_NAME
         added = work.project.parent / ADDED
         if (added, batch) not in self._batches:
             numbered = (added / str(number) for number in range(2, FILES_LIMIT + 3))
-            free = added if not added.exists() else next((one for one in numbered if not one.exists()), added)
+            free = added if not added.exists() else next((folder for folder in numbered if not folder.exists()), added)
             self._batches[added, batch] = free if batch else added
         return self._batches[added, batch]
 
     async def import_labels(self, request: Request) -> Response:
         """Draw what an annotation file says."""
-        given = await _json(request)
-        path, work = self.session.roots.allowed(given.get("path")), self.session.workspace
+        body = await _json(request)
+        path, work = self.session.roots.allowed(body.get("path")), self.session.workspace
         before = len(work.notes)
-        drawn = await run_in_threadpool(add_annotations, work, path, given.get("add") is True)
+        drawn = await run_in_threadpool(add_annotations, work, path, body.get("add") is True)
         for k in drawn:
             self.session.broadcast(self.session.labels_message(k))
         self.session.changed()
@@ -292,11 +289,11 @@ class FileViews:
         """Give a file that was exported."""
         project = self.session.workspace.project
         if project is None:
-            raise Missing("Nothing was exported.")
+            raise Missing("Nothing was exported.", code="export-missing")
         folder = export_folder(project).resolve()
         path = (folder / request.path_params["name"]).resolve()
         if not path.is_relative_to(folder) or not path.is_file():
-            raise Missing("There is no such export.")
+            raise Missing("There is no such export.", code="export-missing")
         return FileResponse(path, media_type=BYTES, filename=path.name, content_disposition_type="attachment")
 
     async def close(self, request: Request) -> Response:
@@ -315,16 +312,16 @@ async def _json(request: Request) -> dict[str, Any]:
     async for chunk in request.stream():
         body += chunk
         if len(body) > JSON_LIMIT:
-            raise InvalidInputError("The request is too long.")
+            raise InvalidInputError("The request is too long.", code="request-long")
     if not body:
         return {}
     try:
-        found = json.loads(body)
+        content = json.loads(body)
     except (ValueError, RecursionError) as error:
-        raise InvalidInputError("The request must be JSON.") from error
-    if not isinstance(found, dict):
-        raise InvalidInputError("The request must be an object of JSON.")
-    return found
+        raise InvalidInputError("The request must be JSON.", code="request-json") from error
+    if not isinstance(content, dict):
+        raise InvalidInputError("The request must be an object of JSON.", code="request-object")
+    return content
 
 
 def safe_name(given: str) -> Path:
@@ -333,10 +330,14 @@ def safe_name(given: str) -> Path:
     for part in parts:
         steering = any(ord(char) < 32 or 127 <= ord(char) < 160 for char in part)
         if not part.strip() or part.startswith(".") or part.endswith((" ", ".")) or ":" in part or steering:
-            raise InvalidInputError(f"A file of the name {given[:80]!r} cannot be kept; rename it first.")
+            raise InvalidInputError(
+                f"A file of the name {given[:80]!r} cannot be kept; rename it first.", code="upload-name"
+            )
     if len(parts) > 6 or any(len(part.encode("utf-8", "replace")) > 200 for part in parts):
-        raise InvalidInputError(f"The name {given[:80]!r} is too long, or lies too deep.")
+        raise InvalidInputError(f"The name {given[:80]!r} is too long, or lies too deep.", code="upload-name")
     if not parts[-1].lower().endswith((*SUFFIXES, *LABEL_SUFFIXES)):
         known = first_few([*SUFFIXES, *LABEL_SUFFIXES])
-        raise InvalidInputError(f"{given[:80]!r} is no image or annotation file by its name; these end in {known}.")
+        raise InvalidInputError(
+            f"{given[:80]!r} is no image or annotation file by its name; these end in {known}.", code="upload-kind"
+        )
     return Path(*parts)

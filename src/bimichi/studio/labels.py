@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from threading import Lock
 from typing import Any
@@ -19,7 +19,6 @@ import numpy as np
 from bimichi._types import Flags, Floats
 from bimichi.errors import InvalidInputError
 from bimichi.scenes.annotations import Found, ImageAnnotations, image_annotations
-from bimichi.scenes.labels import Placement
 from bimichi.scenes.shapes import Polygons, bounding_box, corners_of, outline
 
 KINDS = ("box", "polygon", "stroke")
@@ -48,71 +47,81 @@ class Shape:
 
     def to_json(self) -> dict[str, Any]:
         """Return it as the page takes it."""
-        made: dict[str, Any] = {"id": self.id, "kind": self.kind, "label": self.label, "points": _lists(self.points)}
+        entry: dict[str, Any] = {"id": self.id, "kind": self.kind, "label": self.label, "points": _lists(self.points)}
         if self.width is not None:
-            made["width"] = self.width
-        return made | ({"holes": [_lists(ring) for ring in self.holes]} if self.holes else {})
+            entry["width"] = self.width
+        return entry | ({"holes": [_lists(ring) for ring in self.holes]} if self.holes else {})
 
 
 Shapes = tuple[Shape, ...]
 
 
-def parse_shapes(given: Any, size: Size) -> Shapes:
+def parse_shapes(entries: Any, size: Size) -> Shapes:
     """Return the shapes of a scene from JSON; what is not as it must be is an error."""
-    if not isinstance(given, list) or len(given) > MOST_SHAPES:
-        raise InvalidInputError(f"shapes must be a list of up to {MOST_SHAPES:,} shapes.")
-    found = tuple(_parse(one, k + 1, size) for k, one in enumerate(given))
-    names = [shape.id for shape in found]
+    if not isinstance(entries, list) or len(entries) > MOST_SHAPES:
+        raise InvalidInputError(
+            f"shapes must be a list of up to {MOST_SHAPES:,} shapes.", code="shapes-list", argument="shapes"
+        )
+    shapes = tuple(_parse(entry, k + 1, size) for k, entry in enumerate(entries))
+    names = [shape.id for shape in shapes]
     if len(set(names)) < len(names):
-        raise InvalidInputError("Two shapes have the same id; each needs one of its own.")
-    return found
+        raise InvalidInputError("Two shapes have the same id; each needs one of its own.", code="shapes-ids")
+    return shapes
 
 
-def _parse(given: Any, number: int, size: Size) -> Shape:
+def _parse(entry: Any, number: int, size: Size) -> Shape:
     what = f"Shape {number}"
-    if not isinstance(given, Mapping):
-        raise InvalidInputError(f"{what} must be an object.")
-    name, kind, label = given.get("id"), given.get("kind"), given.get("label")
+    if not isinstance(entry, Mapping):
+        raise InvalidInputError(f"{what} must be an object.", code="object")
+    name, kind, label = entry.get("id"), entry.get("kind"), entry.get("label")
     if not isinstance(name, str) or not 0 < len(name) <= 64:
-        raise InvalidInputError(f"{what} needs an id: text of up to 64 characters.")
+        raise InvalidInputError(f"{what} needs an id: text of up to 64 characters.", code="shape-id")
     if kind not in KINDS or label not in CLASSES:
-        raise InvalidInputError(f"{what}: kind must be one of {', '.join(KINDS)}, label one of {', '.join(CLASSES)}.")
-    points = _points(given.get("points"), LEAST_POINTS[kind], what)
+        raise InvalidInputError(
+            f"{what}: kind must be one of {', '.join(KINDS)}, label one of {', '.join(CLASSES)}.", code="shape-kind"
+        )
+    points = _points(entry.get("points"), LEAST_POINTS[kind], what)
     width = None
     if kind == "stroke":
-        width = _number(given.get("width"), f"width of {what}")
+        width = _number(entry.get("width"), f"width of {what}")
         if not 0 < width <= 10_000:
-            raise InvalidInputError(f"{what}: the width of a stroke must be above 0 and up to 10,000, got {width:g}.")
+            raise InvalidInputError(
+                f"{what}: the width of a stroke must be above 0 and up to 10,000, got {width:g}.",
+                code="stroke-width",
+                value=width,
+            )
     if kind == "box":
         if len(points) != 2 or points[0][0] == points[1][0] or points[0][1] == points[1][1]:
-            raise InvalidInputError(f"{what}: a box needs two corners that differ in x and in y.")
+            raise InvalidInputError(f"{what}: a box needs two corners that differ in x and in y.", code="box-size")
         points = (tuple(map(min, *points)), tuple(map(max, *points)))  # type: ignore[assignment]
-    holes = given.get("holes") or []
+    holes = entry.get("holes") or []
     if not isinstance(holes, list) or (holes and kind != "polygon"):
-        raise InvalidInputError(f"{what}: holes must be a list of rings of a polygon.")
+        raise InvalidInputError(f"{what}: holes must be a list of rings of a polygon.", code="shape-holes")
     shape = Shape(name, kind, str(label), points, width, tuple(_points(ring, 3, f"{what}, a hole") for ring in holes))
     _check_inside(shape, what, size)
     return shape
 
 
-def _points(given: Any, least: int, what: str) -> Ring:
-    if not isinstance(given, list) or not least <= len(given) <= MOST_POINTS:
-        raise InvalidInputError(f"{what} needs {least} to {MOST_POINTS:,} points.")
-    pairs = [pair if isinstance(pair, list | tuple) and len(pair) == 2 else (None, None) for pair in given]
+def _points(points: Any, least: int, what: str) -> Ring:
+    if not isinstance(points, list) or not least <= len(points) <= MOST_POINTS:
+        raise InvalidInputError(f"{what} needs {least} to {MOST_POINTS:,} points.", code="shape-points")
+    pairs = [pair if isinstance(pair, list | tuple) and len(pair) == 2 else (None, None) for pair in points]
     return tuple((_number(x, f"x in {what}"), _number(y, f"y in {what}")) for x, y in pairs)
 
 
-def _number(given: Any, what: str) -> float:
-    number = isinstance(given, int | float) and not isinstance(given, bool)
-    if not number or abs(given) > 1e7 or not math.isfinite(given):  # in this order: whole numbers may be too large
-        raise InvalidInputError(f"{what} must be a finite number of pixels.")
-    return round(float(given), DIGITS) + 0.0  # no -0.0
+def _number(value: Any, what: str) -> float:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not number or abs(value) > 1e7 or not math.isfinite(value):  # in this order: whole numbers may be too large
+        raise InvalidInputError(f"{what} must be a finite number of pixels.", code="number")
+    return round(float(value), DIGITS) + 0.0  # no -0.0
 
 
 def _check_inside(shape: Shape, what: str, size: Size) -> None:
     x, y, width, height = reach(shape)
     if x >= size[1] or y >= size[0] or x + width <= 0 or y + height <= 0:
-        raise InvalidInputError(f"{what} lies outside the image, which is {size[1]} x {size[0]} pixels.")
+        raise InvalidInputError(
+            f"{what} lies outside the image, which is {size[1]} x {size[0]} pixels.", code="shape-outside"
+        )
 
 
 def reach(shape: Shape) -> Floats:
@@ -172,18 +181,19 @@ def stroke_mask(shape: Shape, size: Size, left: int = 0, top: int = 0) -> Flags:
     return mask
 
 
-def shapes_of(found: ImageAnnotations, size: Size, prefix: str, target: str | None = None) -> Shapes:
+def shapes_of(annotations: ImageAnnotations, size: Size, prefix: str, target: str | None = None) -> Shapes:
     """Return the annotations of a scene, in its pixels, as shapes; those marked "not" or ignored keep that class.
 
     With `target`, labels or values of masks that are another one are left out.
     """
-    made: list[Shape] = []
+    shapes: list[Shape] = []
 
     def add(kind: str, label: str, rings: Sequence[Floats]) -> None:
         points, *holes = (tuple((round(x, DIGITS) + 0.0, round(y, DIGITS) + 0.0) for x, y in ring) for ring in rings)
-        made.append(Shape(f"{prefix}-{len(made) + 1}", kind, label, points, None, tuple(holes)))
+        shapes.append(Shape(f"{prefix}-{len(shapes) + 1}", kind, label, points, None, tuple(holes)))
 
-    for box, shape, own, out in zip(found.boxes, found.outlines, found.labels, found.is_ignored, strict=True):
+    rows = zip(annotations.boxes, annotations.outlines, annotations.labels, annotations.is_ignored, strict=True)
+    for box, shape, own, out in rows:
         label = "ignore" if out else "not" if own == "not" else "target"
         if label == "target" and target is not None and own != target:
             continue
@@ -197,66 +207,50 @@ def shapes_of(found: ImageAnnotations, size: Size, prefix: str, target: str | No
             shape.paint(mask)
             for polygon in outline(mask):
                 add("polygon", label, [ring[:-1] for ring in polygon])
-    targets = found.mask_of(target)
-    if targets is not None and found.unknown is not None:
-        for region, label in ((targets, "target"), (found.unknown, "ignore")):
+    targets = annotations.mask_of(target)
+    if targets is not None and annotations.unknown is not None:
+        for region, label in ((targets, "target"), (annotations.unknown, "ignore")):
             for polygon in outline(np.asarray(region)):
                 add("polygon", label, [ring[:-1] for ring in polygon])
-    return tuple(made)
+    return tuple(shapes)
 
 
-def mapped(shapes: Shapes, placement: Placement, to_map: bool) -> Shapes:
-    """Return shapes in coordinates of the map instead of pixels, or the other way round; widths stay in pixels.
-
-    The two corners of a box are moved alike: on a map that is turned against the image, it is still a box of the image.
-    """
-    if placement.transform is None:
-        return shapes
-    move = placement.to_map if to_map else placement.to_pixels
-
-    def ring(points: Ring) -> Ring:
-        moved = move(np.array(points))
-        return tuple((float(x), float(y)) for x, y in (moved if to_map else np.round(moved, DIGITS) + 0.0))
-
-    return tuple(replace(one, points=ring(one.points), holes=tuple(map(ring, one.holes))) for one in shapes)
-
-
-_heard: ContextVar[list[str] | None] = ContextVar("bimichi_doubts", default=None)
+_collecting: ContextVar[list[str] | None] = ContextVar("bimichi_warnings", default=None)
 _lock = Lock()
 _before: list[Any] = []
 _count = 0
 
 
 @contextmanager
-def doubts() -> Iterator[list[str]]:
-    """Lend a list of the warnings that this thread gives in the context; they are not shown elsewhere."""
-    found: list[str] = []
-    token = _heard.set(found)
+def collected_warnings() -> Iterator[list[str]]:
+    """Return a list of the warnings of this thread in the context; they are not shown elsewhere."""
+    texts: list[str] = []
+    token = _collecting.set(texts)
     _listen(1)
     try:
-        yield found
+        yield texts
     finally:
         _listen(-1)
-        _heard.reset(token)
+        _collecting.reset(token)
 
 
 def _listen(change: int) -> None:
-    """Let warnings come here as long as anyone listens."""
+    """Collect warnings as long as any thread asks for them."""
     global _count
     with _lock:
         if _count == 0:
             _before[:] = [warnings.filters[:], warnings.showwarning]
             warnings.simplefilter("always")
-            warnings.showwarning = _told
+            warnings.showwarning = _collect
         _count += change
         if _count == 0:
             warnings.filters[:], warnings.showwarning = _before  # type: ignore[index]
             warnings._filters_mutated()  # type: ignore[attr-defined]  # or what was decided by them stays
 
 
-def _told(message: Warning | str, *more: Any, **named: Any) -> None:
-    found = _heard.get()
-    if found is None:
+def _collect(message: Warning | str, *more: Any, **named: Any) -> None:
+    texts = _collecting.get()
+    if texts is None:
         _before[1](message, *more, **named)
-    elif str(message) not in found:
-        found.append(str(message))
+    elif str(message) not in texts:
+        texts.append(str(message))

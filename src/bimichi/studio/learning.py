@@ -1,27 +1,33 @@
 """From what is drawn to a model: the fit that `bimichi train` would make, quick enough to follow every edit."""
 
+import struct
 import sys
 import time
 from dataclasses import dataclass, field, replace
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bimichi._files import plain
 from bimichi.errors import InvalidInputError
 from bimichi.fit.candidates import Candidate
 from bimichi.fit.choose import Contender, Selection, cross_validate
 from bimichi.fit.direction import spread
 from bimichi.fit.engine import How
-from bimichi.io.labelled import BagCounts, bag_scene
+from bimichi.measures.base import TOLERANCE
 from bimichi.methods.cross_validated import BiMIChICV, scene_rule
 from bimichi.rule import FusionRule
 from bimichi.scenes.dataset import Dataset
+from bimichi.scenes.labels import BagCounts, bag_scene
 from bimichi.scenes.scene import Scene
-from bimichi.studio.labels import Shape, Shapes, annotations_of, doubts
+from bimichi.studio.labels import Shape, Shapes, annotations_of, collected_warnings
 from bimichi.studio.scenes import SceneStore
-from bimichi.studio.settings import Settings, Task
+from bimichi.studio.workspace import Settings, Task
+
+if TYPE_CHECKING:
+    from bimichi.report.inputs import Material
 
 STEPS = 65534  # of a fused map; one more means that there is no data
 MISSING = 65535
@@ -77,7 +83,8 @@ class Learner:
     def auto(self, task: Task) -> Trained:
         """Compare settings by cross-validation, as `bimichi train` does by default, and learn the best."""
         start = time.perf_counter()
-        task = replace(task, settings=replace(task.settings, sources="given"))
+        kept = {"rest": task.settings.rest, "core": task.settings.core, "seed": task.settings.seed}
+        task = replace(task, settings=Settings().changed(kept))  # the others are compared
         model = BiMIChICV(source_names=self.store.source_names, n_jobs=self._n_jobs, random_state=task.settings.seed)
         notes = self._fitted(model, self._selected(task))
         self.number += 1
@@ -95,7 +102,7 @@ class Learner:
             [candidate], FOLDS, settings.polarity, False, names=names, seed=settings.seed, n_jobs=self._n_jobs or 1
         )
         try:
-            with doubts():  # which the fit has already reported
+            with collected_warnings():  # which the fit has already reported
                 found = cross_validate(self._selected(task), how)
                 return score_of(found, next(one for one in found.contenders if not one.is_source))
         except InvalidInputError as error:
@@ -135,21 +142,21 @@ class Learner:
             if positive:
                 missing = "anything that is no target"
                 more = "Mark something as not target, or count the rest as not target."
-            raise InvalidInputError(f"Nothing is labelled as {missing} yet. {more}")
+            raise InvalidInputError(f"Nothing is labelled as {missing} yet. {more}", code="labels-missing")
         return self._data.select(names)
 
     def _bagged(self, task: Task, k: int, _: int, shapes: Shapes) -> tuple[Scene, BagCounts]:
         scene = self.store.load(k, self._recipes(task))
         if scene is None:
-            raise InvalidInputError(self.store.scenes[k].problems[0])
+            raise InvalidInputError(self.store.scenes[k].problems[0], code="scene-unreadable")
         size = (scene.shape[0], scene.shape[1])
         return bag_scene(scene, annotations_of(shapes, size), task.settings.labelling)
 
     def _fitted(self, model: Any, data: Dataset) -> list[str]:
         """Fit, and return what the fit warned of."""
-        with doubts() as told:
+        with collected_warnings() as texts:
             model.fit(data)
-        return told
+        return texts
 
     def _rule(self, model: Any, task: Task) -> FusionRule:
         recipes, names = self._recipes(task), [self.store.scenes[k].name for k, _, _ in task.labels]
@@ -187,7 +194,7 @@ def score_of(selection: Selection, model: Contender) -> dict[str, Any]:
         "by_scene": list(model.ap),
         "best_source": None,
     }
-    where = f"{len(selection.scenes)} scenes or parts that were left out in turn"
+    where = f"{len(selection.scenes)} scenes or parts that were left out in turn (innermost parts of targets)"
     sentence = f"Average precision {own.mean:.3f} ± {own.error:.3f} on {where}"
     if source is not None:
         alone, name = source.score, source.name.removeprefix("source ")
@@ -196,9 +203,75 @@ def score_of(selection: Selection, model: Contender) -> dict[str, Any]:
     return found | {"sentence": f"{sentence}."}
 
 
+SHOWN = 64
+"""Values of a measure that are listed at most, those that training uses most first."""
+
+
+def map_bytes(number: int, last: int, values: NDArray[np.uint16]) -> bytes:
+    """Return a map with its header: the number of the model, width, height, and one more number."""
+    height, width = values.shape
+    return struct.pack("<4I", number, width, height, last) + np.ascontiguousarray(values, "<u2").tobytes()
+
+
+def material_of(trained: Trained, scene: Any) -> "Material":
+    """Return what the report would show of this model on a scene."""
+    from bimichi.report.inputs import gather
+
+    return gather(trained.rule, scene.sources)
+
+
+def model_json(trained: Trained, material: "Material") -> dict[str, Any]:
+    """Return a model as the page shows it."""
+    from bimichi.report.contents import rule_contents
+
+    rule = trained.rule
+    model = {
+        "number": trained.number,
+        "revision": trained.task.revisions,
+        "setting": trained.task.settings.to_json(),
+        "J": trained.objective_value,
+        "status": trained.status,
+        "rule": rule_contents(material)
+        | {"output_range": list(rule.output_range), "recipes": list(rule.recipes or ())},
+        "inverted": list(rule.inverted),
+        "sentences": trained.sentences,
+        "notes": trained.notes,
+        rule.measure.parts: _listed(material),
+        "auto": trained.auto,
+        "seconds": trained.seconds,
+        "score": trained.score,
+    }
+    message: dict[str, Any] = plain(model)
+    return message
+
+
+def _listed(material: "Material") -> list[dict[str, Any]]:
+    """Return the values of the measure that are shown: sets of sources for and against, value, use, interval."""
+    measure, use = material.rule.measure, material.training_use
+    codes = np.arange(len(measure.values))
+    if use is not None:
+        codes = np.argsort(-use.counts, kind="stable")
+    listed = []
+    for code in codes[:SHOWN].tolist():
+        up, down = measure.sets(code)
+        entry: dict[str, Any] = {
+            "code": code,
+            "for": list(up),
+            "against": list(down),
+            "value": float(measure.values[code]),
+        }
+        if use is not None:
+            entry |= {"count": int(use.counts[code]), "touched": int(use.touched[code])}
+            if measure.parts == "elements":
+                low, high = float(use.lower[code]), float(use.upper[code])
+                entry |= {"lower": low, "upper": high, "open": high - low > TOLERANCE}
+        listed.append(entry)
+    return listed
+
+
 def warm_up() -> None:
     """Import what is not needed before; learn and fuse once what takes no time, but runs the code of real scenes."""
-    for name in ("suggestions", "messages", "windows"):
+    for name in ("suggestions", "windows"):
         import_module(f"bimichi.studio.{name}")
     for name in ("contents", "inputs"):
         import_module(f"bimichi.report.{name}")

@@ -1,4 +1,4 @@
-"""Workspaces from what a user names: a project, a folder, a project file of `bimichi init`, or images."""
+"""Workspaces from what a user names: a project, a folder, or images."""
 
 import tempfile
 from collections.abc import Sequence
@@ -13,19 +13,27 @@ from bimichi.errors import BimichiError, InvalidInputError
 from bimichi.io.annotations.match import SceneTargets
 from bimichi.io.dataset import MAX_ADDITIVE_SOURCES, SceneCollection, SceneFiles, open_scenes
 from bimichi.io.open import SUFFIXES, is_pattern, selected_bands
-from bimichi.io.project import FILE_NAME, Project, discover, read_project
+from bimichi.io.project import FILE_NAME, LABEL_OPTIONS, Project, discover, read_project
 from bimichi.io.write import write_image
 from bimichi.sources.bands import first_few
 from bimichi.sources.expressions import parse_expression
-from bimichi.studio.labels import Shapes, doubts, parse_shapes, shapes_of
-from bimichi.studio.project import Finder, Hashes, StudioProject, exists, is_studio, read_studio
-from bimichi.studio.settings import MODES, Settings
-from bimichi.studio.workspace import SceneLabels, Workspace
+from bimichi.studio.labels import Shapes, collected_warnings, parse_shapes, shapes_of
+from bimichi.studio.project import (
+    Finder,
+    Hashes,
+    SavedLabels,
+    View,
+    own_label_file,
+    read_labels,
+    read_view,
+    shapes_from,
+)
+from bimichi.studio.workspace import AUTO, SceneLabels, Settings, Workspace
 
-NAME = "studio.json"
 MOST_PROJECTS = 100
-PATHS = ("boxes", "labels", "truth")
-"""What a project file names of labels that is shown in a studio."""
+OWN_LABELS = ("boxes", "labels", "truth", "rest", "core", *LABEL_OPTIONS)
+OWN_TRAIN = ("objective", "additivity", "polarity", "seed")
+"""What a studio takes over of [labels] and [train]."""
 TRUTH = "truth"
 
 
@@ -40,106 +48,190 @@ class Options:
     expressions: Sequence[str] = ()
     annotations: str | None = None
     truth: str | None = None
-    target: str | None = None
-    """The label, or value of masks, that is the target; others are left out."""
 
     def open(self, sources: Any) -> SceneCollection:
         """Open scenes."""
         computed = [parse_expression(text) for text in self.expressions]
-        how: Any = {"align": self.align, "drivers": self.drivers, "computed": computed}
-        return open_scenes(sources, self.names, limit=MAX_ADDITIVE_SOURCES, **how)
+        reading: Any = {"align": self.align, "drivers": self.drivers, "computed": computed}
+        return open_scenes(sources, self.names, limit=MAX_ADDITIVE_SOURCES, **reading)
 
 
 def open_workspace(paths: Sequence[str], options: Options, folders: Sequence[Path] = ()) -> Workspace:
     """Return the workspace of a project, a folder or images; `folders` are searched for images that were moved."""
-    with doubts() as told:
+    with collected_warnings() as texts:
         work = _opened(paths, options, folders)
-    work.notes += told
+    work.notes += texts
     return work
 
 
 def _opened(paths: Sequence[str], options: Options, folders: Sequence[Path]) -> Workspace:
     alone = Path(paths[0]) if len(paths) == 1 and not is_pattern(paths[0]) else None
-    if alone is not None and alone.is_file() and is_studio(alone):
-        return open_studio(read_studio(alone), folders, options.recipes)
     if alone is not None and alone.is_file() and alone.suffix == ".toml":
-        return _from_project(read_project(alone), options)
-    if alone is not None and alone.is_dir() and not (alone / ".zgroup").exists() and alone.suffix != ".zarr":
-        return _from_folder(alone, options, folders)
-    return _made(options.open(list(paths)), options, paths)
-
-
-def _from_folder(folder: Path, options: Options, folders: Sequence[Path]) -> Workspace:
-    """Open the project in a folder, or the images that seem to be in it."""
-    projects = [path for path in sorted(folder.glob("*.json")) if is_studio(path)]
-    if len(projects) > 1:
-        shown = first_few([path.name for path in projects])
-        raise InvalidInputError(f"{folder} holds several projects: {shown}. Name one of them.")
-    if projects:
-        return open_studio(read_studio(projects[0]), folders, options.recipes)
-    if (folder / FILE_NAME).is_file():
-        return _from_project(read_project(folder), options)
-    found = discover(folder)
-    if found.project is None:
-        held = f"It holds {first_few(found.unknown)}." if found.unknown else "It is empty."
-        raise InvalidInputError(f"Found no images of sources in {folder}. {held}")
-    work = _from_project(found.project, options, found=True)
-    work.notes += [f"Found {line}." for line in found.found]
-    if found.unknown:
-        work.notes.append(f"Not used: {first_few(found.unknown)}.")
+        return open_project(alone, options, folders)
+    if alone is None or not alone.is_dir() or (alone / ".zgroup").exists() or alone.suffix == ".zarr":
+        return _of_sources(options.open(list(paths)), options, paths)
+    if (alone / FILE_NAME).is_file():
+        return open_project(alone / FILE_NAME, options, folders)
+    seen = discover(alone)
+    if seen.project is None:
+        held = f"It holds {first_few(seen.unknown)}." if seen.unknown else "It is empty."
+        raise InvalidInputError(f"Found no images of sources in {alone}. {held}", code="images-missing")
+    work = _of_project(seen.project, options, View(), Finder([], Hashes()))
+    _draw_labels(work, seen.project, options, discovered=True)
+    work.notes += [f"Found {line}." for line in seen.found]
+    if seen.unknown:
+        work.notes.append(f"Not used: {first_few(seen.unknown)}.")
     return work
 
 
-def _from_project(project: Project, options: Options, found: bool = False) -> Workspace:
-    """Open the sources of a project, with its labels; masks that were `found` rather than named as labels are truth."""
-    given = replace(
-        options,
-        names=options.names or project.names(),
-        recipes=options.recipes or project.recipes(),
-        expressions=options.expressions or project.expressions,
-    )
-    labels = {key: project.located(str(value)) for key, value in project.labels.items() if key in PATHS}
-    collection = given.open(project.arguments())
-    named = labels.get("boxes") or labels.get("labels")
-    if given.truth is None:
-        given = replace(given, truth=labels.get("truth") or _truth_beside(project, collection))
-    if named is not None and given.annotations is None:
-        if found and _is_mask(named, collection):
-            given = replace(given, truth=given.truth or named)
-        else:
-            target = project.labels.get("target")
-            given = replace(given, annotations=named, target=None if target is None else str(target))
-    work = _made(collection, given, project.arguments())
-    if "rest" in project.labels:
-        work.settings = work.settings.changed({"rest": project.labels["rest"]})
-    unused = [key for key in project.labels if key not in (*PATHS, "target", "rest")]
+def _of_sources(collection: SceneCollection, options: Options, arguments: Sequence[str]) -> Workspace:
+    """Return the workspace of new scenes."""
+    truth = collection.companions(options.truth, TRUTH, partial=True) if options.truth else None
+    work = Workspace.of(collection, options.recipes, truth)
+    work.arguments, work.truth = list(arguments), options.truth
+    if options.annotations is not None:
+        add_annotations(work, options.annotations)
+    return work
+
+
+def open_project(path: Path, options: Options | None = None, folders: Sequence[Path] = ()) -> Workspace:
+    """Open the scenes of a project, wherever their images are now, with all that was drawn on them."""
+    project, view, options = read_project(path), read_view(path), options or Options()
+    work = _of_project(project, options, view, Finder([path.resolve().parent, *folders], Hashes()))
+    work.project = path
+    unused = [key for key in project.labels if key not in OWN_LABELS]
+    train = project.commands.get("train", {})
+    unused += [key for key in train if key not in OWN_TRAIN or "solver" in train]
     if unused:
-        work.notes.append(f"The studio does not use what {FILE_NAME} says about {first_few(unused)}.")
+        work.notes.append(f"The studio does not use what {path.name} says about {first_few(unused)}.")
+    _draw_labels(work, project, options)
     return work
+
+
+def _of_project(project: Project, options: Options, view: View, finder: Finder) -> Workspace:
+    """Return the workspace of a project with its settings, and nothing drawn."""
+    train = project.commands.get("train", {})
+    settings = Settings.of_options(project.labels, {} if "solver" in train else train)
+    recipes = options.recipes or project.recipes()
+    if recipes is not None and options.recipes is None:
+        settings, recipes = settings.without_ranks(recipes)
+    project = replace(
+        project,
+        expressions=options.expressions or project.expressions,
+        all_names=options.names or project.all_names,
+        align=options.align or project.align,
+    )
+    collection, lost, moved = _located(project, options.drivers, view, finder)
+    work = Workspace.of(collection, recipes, None, lost, finder.hashes)
+    work.settings, work.auto = settings, train.get("objective") == AUTO
+    work.mode, work.threshold, work.title = view.mode, view.threshold, view.title or work.title
+    work.arguments, work.images = list(project.arguments()), view.scenes
+    work.commands = {name: values for name, values in project.commands.items() if name != "train"}
+    for k, name in enumerate(collection.names):
+        if name in lost:
+            work.labels[k] = SceneLabels(kept=SavedLabels({"file_name": name}, ()))
+    if moved:
+        work.notes.append(f"Images of {first_few(moved)} were moved, and found again by their content.")
+    named = project.labels.get(TRUTH, view.truth)
+    work.truth = options.truth or (project.located(str(named)) if named else _truth_beside(project, collection))
+    _show_truth(work)
+    return work
+
+
+def _located(
+    project: Project, drivers: Sequence[str], view: View, finder: Finder
+) -> tuple[SceneCollection, dict[str, str], list[str]]:
+    """Return the scenes of a project; why some cannot be opened, by name; and which were moved.
+
+    Scenes that were there when the project was saved are looked for by the content of their images.
+    """
+    try:
+        collection = project.open(drivers=drivers)
+    except BimichiError:
+        if not view.scenes or len(view.sources) != len(project.sources):
+            raise
+        names = project.names()
+        computed = tuple(parse_expression(text) for text in project.expressions)
+        given = None if names is None else tuple(names)
+        collection = SceneCollection([], list(view.sources), view.many, given, project.align, tuple(drivers), computed)
+    listed = {scene.name: scene for scene in collection.scenes}
+    lost: dict[str, str] = {}
+    moved: list[str] = []
+    for name, saved in view.scenes.items():
+        places = [(project.folder / file["path"]).resolve() for file in saved.files]
+        edited = name in listed and places != [file.resolve() for file in listed[name].files]
+        if edited or len(places) != len(project.sources):
+            continue
+        located = finder.locate(saved, project.folder)
+        listed[name] = SceneFiles(name, located.files, tuple(source.bands for source in project.sources))
+        if located.problem:
+            lost[name] = located.problem
+        elif located.moved:
+            moved.append(name)
+    scenes = list(listed.values()) if project.scenes else [listed[name] for name in sorted(listed)]
+    return replace(collection, scenes=scenes, many=collection.many or len(scenes) > 1), lost, sorted(moved)
+
+
+def _show_truth(work: Workspace) -> None:
+    """Let scenes know the masks of the truth, as far as there are any."""
+    collection = work.opened.collection
+    try:
+        masks = collection.companions(work.truth, TRUTH, partial=True) if work.truth else {}
+    except (InvalidInputError, OSError):  # they are only looked at
+        masks = {}
+    for scene in work.opened.scenes:
+        scene.truth = masks.get(scene.name)
 
 
 def _truth_beside(project: Project, collection: SceneCollection) -> str | None:
     """Return the folder of masks that `bimichi draw` writes beside sources, if there is one for these scenes."""
     folder = project.located(TRUTH)
-    named = any(TRUTH in Path(one).parts[-1:] for one in (*project.arguments(), *map(str, project.labels.values())))
+    named = any(TRUTH in Path(path).parts[-1:] for path in (*project.arguments(), *map(str, project.labels.values())))
     if named or not collection.many or not Path(folder).is_dir():
         return None
-    known = {path.stem for path in Path(folder).iterdir() if path.suffix.lower() in SUFFIXES}
-    return folder if known & set(collection.names) else None
+    stems = {path.stem for path in Path(folder).iterdir() if path.suffix.lower() in SUFFIXES}
+    return folder if stems & set(collection.names) else None
 
 
-def _is_mask(named: str, collection: SceneCollection) -> bool:
-    """Whether annotations are masks, which a folder with images more often has as the truth than as labels."""
-    return bool(SceneTargets(named, collection).masks)
+def _draw_labels(work: Workspace, project: Project, options: Options, discovered: bool = False) -> None:
+    """Draw the labels of a project: its own, or those of a file that it names, which stays as it is.
 
-
-def _made(collection: SceneCollection, options: Options, arguments: Sequence[str]) -> Workspace:
-    truth = collection.companions(options.truth, "truth", partial=True) if options.truth else None
-    work = Workspace.of(collection, options.recipes, truth)
-    work.arguments = list(arguments)
+    Masks that were `discovered` rather than named are the truth: a folder with images has them more often as that.
+    """
+    named = next(
+        (project.located(str(project.labels[key])) for key in ("boxes", "labels") if key in project.labels), None
+    )
+    own = None if work.project is None else own_label_file(work.project, named)
+    work.named = [] if named is None else folders_of([named]) if is_pattern(named) else [Path(named)]
+    if own is not None:
+        work.label_file = own
+        _draw_saved(work, own)
     if options.annotations is not None:
-        add_annotations(work, options.annotations, target=options.target)
-    return work
+        add_annotations(work, options.annotations)
+    elif named is not None and own is None:
+        if discovered and SceneTargets(named, work.opened.collection).masks:
+            if work.truth is None:
+                work.truth = named
+                _show_truth(work)
+        else:
+            target = project.labels.get("target")
+            add_annotations(work, named, target=None if target is None else str(target))
+
+
+def _draw_saved(work: Workspace, path: Path) -> None:
+    """Take over what was drawn; of scenes that cannot be used, it is kept as it is."""
+    labels, kept = read_labels(path)
+    by_name = {saved.name: saved for saved in (*kept, *labels)}
+    store = work.opened
+    for k, scene in enumerate(store.scenes):
+        saved = by_name.pop(scene.name, None)
+        if saved is None:
+            continue
+        if store.load(k) is None:
+            work.labels[k] = SceneLabels(saved.revision, (), saved)
+        else:
+            work.labels[k] = SceneLabels(saved.revision, shapes_from(saved, scene.size, path))
+    work.unmatched = tuple(by_name.values())
 
 
 def add_annotations(
@@ -151,127 +243,65 @@ def add_annotations(
     """
     store = work.store
     if store is None:
-        raise InvalidInputError("Open scenes before labels.")
-    with doubts() as told:
+        raise InvalidInputError("Open scenes before labels.", code="scenes-empty")
+    with collected_warnings() as texts:
         targets = SceneTargets(named, store.collection, target, named_only=True)
     drawn: dict[int, Shapes] = {}
     for k, scene in enumerate(store.scenes):
         if scene.name not in targets.named or store.load(k) is None:
             continue
-        found = targets.of(scene.name, scene.placement)
+        annotations = targets.of(scene.name, scene.placement)
         before = work.labels[k].shapes if add else ()
-        made = shapes_of(found, scene.size, f"file-{work.labels[k].revision + 1}", target)
-        checked = parse_shapes([shape.to_json() for shape in made], scene.size)
-        drawn[k] = before + checked
-    work.notes += [*targets.notes, *told]
+        shapes = shapes_of(annotations, scene.size, f"file-{work.labels[k].revision + 1}", target)
+        drawn[k] = before + parse_shapes([shape.to_json() for shape in shapes], scene.size)
+    work.notes += [*targets.notes, *texts]
     work.replace(drawn)
     return drawn
-
-
-def open_studio(
-    project: StudioProject, folders: Sequence[Path] = (), recipes: Sequence[str] | None = None
-) -> Workspace:
-    """Open the scenes of a project file, wherever their images are now, with all that was drawn on them."""
-    folder, hashes, sources = project.path.resolve().parent, Hashes(), project.content["sources"]
-    finder = Finder([folder, *folders], hashes)
-    located = {scene.name: finder.locate(scene, folder) for scene in project.scenes}
-    try:
-        collection = SceneCollection(
-            [SceneFiles(scene.name, located[scene.name].files, scene.picks) for scene in project.scenes],
-            [str(name) for name in sources["labels"]],
-            bool(sources["many"]),
-            tuple(map(str, sources["names"])) if sources["given"] else None,
-            bool(sources["align"]),
-            tuple(map(str, sources["drivers"])),
-            tuple(parse_expression(str(text)) for text in sources["expressions"]),
-        )
-        lost = {name: one.problem for name, one in located.items() if one.problem}
-        work = Workspace.of(collection, recipes or [str(recipe) for recipe in sources["recipes"]], None, lost, hashes)
-        work.settings = Settings().changed(project.content["settings"])
-        work.mode = project.content["mode"] if project.content["mode"] in MODES else "live"
-        work.set_threshold(project.content["threshold"])
-        work.title = str(project.content["title"])[:200]
-        arguments = [str(folder / str(one)) for one in sources["arguments"]]
-        masks = {name: folder / str(path) for name, path in dict(project.content.get("truth", {})).items()}
-    except (KeyError, TypeError, ValueError) as error:
-        raise InvalidInputError(f"The project file {project.path} is damaged: {error}.") from error
-    work.project = project.path
-    work.arguments = arguments
-    assert work.store is not None  # as it was made just now
-    for scene in work.store.scenes:
-        mask = masks.get(scene.name)
-        scene.truth = mask if mask is not None and exists(mask) and mask.is_file() else None
-    _draw_saved(work, project)
-    moved = sorted(name for name, one in located.items() if one.moved and not one.problem)
-    if moved:
-        work.notes.append(f"Images of {first_few(moved)} were moved, and found again by their content.")
-    return work
-
-
-def _draw_saved(work: Workspace, project: StudioProject) -> None:
-    """Take over what was drawn; of scenes that cannot be opened, it is kept as it is."""
-    store = work.store
-    assert store is not None  # as it was made just now
-    for k, (scene, saved) in enumerate(zip(store.scenes, project.scenes, strict=True)):
-        revision = int(saved.entry["revision"])
-        if store.load(k) is None:
-            work.labels[k] = SceneLabels(revision, (), saved.entry)
-            continue
-        try:
-            shapes = parse_shapes(saved.shapes(scene.placement), scene.size)
-        except BimichiError as error:
-            raise InvalidInputError(f"{project.path}, scene {scene.name!r}: {error}") from error
-        work.labels[k] = SceneLabels(revision, shapes)
 
 
 def choose_project(work: Workspace, folder: Path) -> Workspace:
     """Name a project file in a folder for new scenes; if they have one there, return what it holds instead."""
     for number in range(1, MOST_PROJECTS):
-        path = folder / (NAME if number == 1 else f"studio-{number}.json")
+        path = folder / (FILE_NAME if number == 1 else f"bimichi-{number}.toml")
         if not path.exists():
             work.project = path
             return work
         again = gone_on(work, path)
         if again is not None:
             return again
-    raise InvalidInputError(f"{folder} has too many projects; name one with --project.")
+    raise InvalidInputError(f"{folder} has too many projects; name one with --project.", code="projects-many")
 
 
 def gone_on(work: Workspace, path: Path) -> Workspace | None:
     """Return what a project file holds, if it is about the same images and sources as a new workspace."""
-    assert work.store is not None  # or it would not be asked for
+    new = work.opened
     try:
-        found = read_studio(path)
-        folder = path.resolve().parent
-        files = [(folder / file["path"]).resolve() for scene in found.scenes for file in scene.files]
-        if files != [file.resolve() for scene in work.store.collection.scenes for file in scene.files]:
-            return None
-        again = open_studio(found)
-        assert again.store is not None  # as it was opened
-        named, made = work.store.collection.given is not None, work.store.recipes_given
-        if named and again.store.source_names != work.store.source_names:
-            return None
-        if made and again.store.recipes != work.store.recipes:
+        again = open_project(path, Options(drivers=new.collection.drivers))
+        own = again.opened
+        files = [[file.resolve() for scene in store.scenes for file in scene.files.files] for store in (own, new)]
+        named = new.collection.given is not None and own.source_names != new.source_names
+        if files[0] != files[1] or named or (new.recipes_given and own.recipes != new.recipes):
             return None
     except BimichiError:
         return None
-    if any(one.shapes for one in work.labels):  # labels that were given now are newer
-        again.replace({k: one.shapes for k, one in enumerate(work.labels) if one.shapes})
-    for scene, new in zip(again.store.scenes, work.store.scenes, strict=True):
-        scene.truth = scene.truth or new.truth
-    again.notes.append(f"Went on with {path.name}, saved at {found.saved}.")
+    if any(labels.shapes for labels in work.labels):  # labels that were given now are newer
+        again.replace({k: labels.shapes for k, labels in enumerate(work.labels) if labels.shapes})
+    for scene, added in zip(own.scenes, new.scenes, strict=True):
+        scene.truth = scene.truth or added.truth
+    again.truth = again.truth or work.truth
+    again.notes.append(f"Went on with {path.name}, saved at {read_view(path).saved}.")
     return again
 
 
 def folders_of(paths: Sequence[str]) -> list[Path]:
     """Return the folders in which the files of arguments are."""
-    found = []
+    folders = []
     for text in paths:
         path = Path(selected_bands(text)[0])
         while is_pattern(str(path)):
             path = path.parent
-        found.append(path if path.is_dir() else path.parent)
-    return [folder.resolve() for folder in dict.fromkeys(found)]
+        folders.append(path if path.is_dir() else path.parent)
+    return [folder.resolve() for folder in dict.fromkeys(folders)]
 
 
 STREETS, SIZE = 3, (360, 480)
@@ -310,5 +340,5 @@ def drawn_streets() -> Workspace:
     paths = [str(folder / "thermal"), str(folder / "colour"), str(folder / "colour")]
     options = Options(names=["thermal", "grey", "dark"], recipes=["gamma_correction", "equalize", "adaptive_threshold"])
     work = open_workspace(paths, replace(options, truth=str(folder / "truth")))
-    work.title, work.project = "Streets at night", folder / NAME
+    work.title, work.project = "Streets at night", folder / FILE_NAME
     return work

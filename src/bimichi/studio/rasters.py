@@ -44,7 +44,7 @@ T = TypeVar("T")
 
 
 def is_large(scene: OpenScene) -> bool:
-    """Whether a scene is shown in tiles: it is large, and its files can be read in parts."""
+    """Return whether a scene is shown in tiles: it is large, and its files can be read in parts."""
     tiled = all(isinstance(layer, RasterLayer) for layer in scene.layers)
     return tiled and scene.grid.width * scene.grid.height > LARGE
 
@@ -63,34 +63,21 @@ class ByteCache:
             if key in self._kept:
                 self._kept.move_to_end(key)
                 return self._kept[key]
-        made = make()
+        content = make()
         with self._lock:
-            if key not in self._kept and len(made) <= self.limit:
-                self._kept[key] = made
-                self.size += len(made)
+            if key not in self._kept and len(content) <= self.limit:
+                self._kept[key] = content
+                self.size += len(content)
             while self.size > self.limit:
                 self.size -= len(self._kept.popitem(last=False)[1])
-        return made
+        return content
 
     def __len__(self) -> int:
         return len(self._kept)
 
 
 class TiledScene:
-    """A large scene whose sources are made by recipes that take each pixel alone; from any thread.
-
-    Parameters
-    ----------
-    opened : OpenScene
-        Its files, all of them rasters.
-    recipes : sequence of str
-        How its sources are made.
-
-    Raises
-    ------
-    InvalidInputError
-        If a recipe needs the whole image.
-    """
+    """A large scene whose sources are made by recipes that take each pixel alone; from any thread."""
 
     def __init__(self, opened: OpenScene, recipes: Sequence[str], cache: ByteCache | None = None) -> None:
         for name, recipe in zip(opened.source_names, recipes, strict=True):
@@ -98,7 +85,8 @@ class TiledScene:
                 raise InvalidInputError(
                     f"Source {name!r} is made by {recipe}, which needs the whole image, but scene {opened.name!r} of "
                     f"{opened.grid.width:,} x {opened.grid.height:,} pixels is read in parts. Use a recipe that takes "
-                    "each pixel alone, such as to_bipolar, or write the source to a file of its own first."
+                    "each pixel alone, such as to_bipolar, or write the source to a file of its own first.",
+                    code="recipe-windows",
                 )
         self.opened, self.recipes = opened, tuple(recipes)
         self.cache = ByteCache() if cache is None else cache
@@ -124,15 +112,15 @@ class TiledScene:
     def read(self, window: Window, size: tuple[int, int] | None = None) -> list[Image]:
         """Return the sources of a window, as the rule takes them, perhaps reduced; NaN where there is no data."""
         scene = self.opened
-        found: dict[tuple[int, int], Image] = {}
+        bands_read: dict[tuple[int, int], Image] = {}
         with self._reader() as layers:
             for k, read in enumerate(layers):
-                bands = sorted({band for one in scene.sources for at, band in one.bands if at == k})
+                bands = sorted({band for parts in scene.sources for at, band in parts.bands if at == k})
                 shape = size or (window.height, window.width)
                 planes = read(bands, window, shape) if bands else []
-                found |= {(k, band): plane.copy() for band, plane in zip(bands, planes, strict=True)}
-        images = [source.image(found) for source in scene.sources]
-        return [make_plane(*one) for one in zip(images, self.recipes, scene.dtypes, strict=True)]
+                bands_read |= {(k, band): plane.copy() for band, plane in zip(bands, planes, strict=True)}
+        images = [source.image(bands_read) for source in scene.sources]
+        return [make_plane(*parts) for parts in zip(images, self.recipes, scene.dtypes, strict=True)]
 
     def overview(self) -> Scene:
         """Return the whole scene at a reduced size: every 2^levels-th pixel, or averages if there are overviews."""
@@ -148,9 +136,11 @@ class TiledScene:
         """Return the sources at a point, None where there is no data."""
         height, width = self.opened.shape
         if not (0 <= x < width and 0 <= y < height):
-            raise InvalidInputError(f"({x:g}, {y:g}) lies outside the image, which is {width} x {height} pixels.")
-        found = [float(plane[0, 0]) for plane in self.read(Window(int(y), int(x), 1, 1))]
-        return [None if np.isnan(one) else one for one in found]
+            raise InvalidInputError(
+                f"({x:g}, {y:g}) lies outside the image, which is {width} x {height} pixels.", code="point-outside"
+            )
+        values = [float(plane[0, 0]) for plane in self.read(Window(int(y), int(x), 1, 1))]
+        return [None if np.isnan(value) else value for value in values]
 
     def around(self, x: float, y: float, side: int) -> tuple[NDArray[Any], int, int]:
         """Return the sources of a square around a point, as an image, and its left column and top row."""
@@ -162,7 +152,9 @@ class TiledScene:
     def source_tile(self, source: int, z: int, x: int, y: int) -> bytes:
         """Return a tile of a source as PNG: grey from -1 to 1, transparent where there is no data."""
         if source >= len(self.opened.sources):
-            raise InvalidInputError(f"There is no source {source}; there are {len(self.opened.sources)}, from 0.")
+            raise InvalidInputError(
+                f"There is no source {source}; there are {len(self.opened.sources)}, from 0.", code="source-unknown"
+            )
         return self.cache.get(
             (id(self), source, z, x, y), lambda: grey_png(self._tile(z, x, y, only=source)[0], (-1.0, 1.0))
         )
@@ -217,7 +209,7 @@ class TiledScene:
         side = TILE << min(z, 30)
         height, width = self.opened.shape
         if min(x, y, z) < 0 or x * side >= width or y * side >= height:
-            raise InvalidInputError(f"There is no tile {x}, {y} at level {z}.")
+            raise InvalidInputError(f"There is no tile {x}, {y} at level {z}.", code="tile-unknown")
         tall, wide = min(side, height - y * side), min(side, width - x * side)
         return Window(y * side, x * side, tall, wide), (-(-tall >> z) or 1, -(-wide >> z) or 1)
 
@@ -277,9 +269,9 @@ def _padded(image: NDArray[Any], fill: float) -> NDArray[Any]:
     """Return a part of an image as a whole tile."""
     if image.shape[:2] == (TILE, TILE):
         return np.ascontiguousarray(image)
-    made = np.full((TILE, TILE, *image.shape[2:]), fill, image.dtype)
-    made[: image.shape[0], : image.shape[1]] = image
-    return made
+    tile = np.full((TILE, TILE, *image.shape[2:]), fill, image.dtype)
+    tile[: image.shape[0], : image.shape[1]] = image
+    return tile
 
 
 def grey_png(values: NDArray[Any], ends: tuple[float, float]) -> bytes:
@@ -291,7 +283,7 @@ def grey_png(values: NDArray[Any], ends: tuple[float, float]) -> bytes:
 
 def _encoded(image: NDArray[np.uint8], mode: str) -> bytes:
     file = io.BytesIO()
-    made = import_optional("PIL.Image").fromarray(np.ascontiguousarray(image))
-    assert made.mode == mode
-    made.save(file, "PNG", compress_level=1)
+    picture = import_optional("PIL.Image").fromarray(np.ascontiguousarray(image))
+    assert picture.mode == mode
+    picture.save(file, "PNG", compress_level=1)
     return file.getvalue()

@@ -13,19 +13,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bimichi._extras import import_optional
-from bimichi.errors import BimichiError, InvalidInputError
+from bimichi.errors import BimichiError, InvalidInputError, with_code
 from bimichi.io.annotations.mask import read_mask
 from bimichi.io.dataset import SceneCollection, SceneFiles
-from bimichi.io.labelled import LabelledDataset, Labelling
+from bimichi.io.labelled import LabelledDataset
 from bimichi.io.scene import OpenScene
 from bimichi.record import SourceInput
-from bimichi.report.page import index_plane
-from bimichi.scenes.grid import Grid, Window
-from bimichi.scenes.labels import Placement
+from bimichi.report.contents import index_plane
+from bimichi.scenes.grid import Grid, Placement, Window
+from bimichi.scenes.labels import Labelling
 from bimichi.scenes.scene import Scene
 from bimichi.scenes.shapes import outline
 from bimichi.scenes.superpixels import superpixels
-from bimichi.studio.labels import Ring, Size, doubts
+from bimichi.studio.labels import Ring, Size, collected_warnings
 from bimichi.studio.project import Hashes
 from bimichi.studio.rasters import ByteCache, TiledScene, is_large
 
@@ -111,7 +111,9 @@ class SceneStore:
         ]
         self.collection = collection.only([name for name in collection.names if name not in lost])
         if not self.collection.scenes:
-            raise InvalidInputError(f"No scene can be opened. {' '.join(dict.fromkeys(lost.values()))}")
+            raise InvalidInputError(
+                f"No scene can be opened. {' '.join(dict.fromkeys(lost.values()))}", code="scenes-unreadable"
+            )
         self._readers: dict[Recipes, LabelledDataset] = {}
         self._read: dict[tuple[int, Recipes], Scene] = {}
         self._planes: dict[tuple[int, Recipes], list[tuple[NDArray[np.uint16], dict[str, Any]]]] = {}
@@ -144,7 +146,7 @@ class SceneStore:
                 try:
                     scene.opened = self.collection.open(scene.name)
                 except (BimichiError, OSError, ImportError) as error:
-                    scene.problems.append(str(error) or type(error).__name__)
+                    scene.problems.append(with_code(error) or type(error).__name__)
         return scene
 
     @property
@@ -180,7 +182,7 @@ class SceneStore:
                 return self._read[k, recipes]
             if scene.problems and not scene.usable:
                 return None
-            with doubts() as told:
+            with collected_warnings() as texts:
                 try:
                     for file in scene.files.files:
                         self.hashes.keep(file)
@@ -188,14 +190,14 @@ class SceneStore:
                     found = self._overview(k, recipes) if scene.tiled else self._reader(recipes).unlabelled(scene.name)
                 except (BimichiError, OSError, ImportError, MemoryError) as error:
                     scene.opened = None
-                    scene.problems.append(str(error) or type(error).__name__)
+                    scene.problems.append(with_code(error) or type(error).__name__)
                     return None
-            scene.problems += [text for text in told if text not in scene.problems]
+            scene.problems += [text for text in texts if text not in scene.problems]
             self._read[k, recipes] = found
             return found
 
     def planes(self, k: int, recipes: Recipes) -> list[tuple[NDArray[np.uint16], dict[str, Any]]]:
-        """Return every source as whole numbers, and what they mean; see `bimichi.report.page`."""
+        """Return every source as whole numbers, and what they mean; see `bimichi.report.contents`."""
         with self._indexing:  # the page asks for all sources at once
             if (k, recipes) not in self._planes:
                 scene = self.load(k, recipes)

@@ -1,4 +1,4 @@
-"""Who may ask the server: whoever has its address with the token, from its own page, under its own name.
+"""The guard of the server: it answers whoever has its address with the token, from its own page, under its own name.
 
 A page of another site must not reach it, neither by guessing a port nor by a name that it lets point to this machine
 (DNS rebinding). So every request needs the token in its path and a known host, and what changes anything must come
@@ -7,9 +7,15 @@ from the page itself.
 
 import hmac
 import secrets
+import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
+
+from bimichi.errors import InvalidInputError
+from bimichi.sources.bands import first_few
+from bimichi.studio.project import exists
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]"})
 UNSAFE = frozenset({"POST", "PUT", "PATCH", "DELETE"})
@@ -29,16 +35,8 @@ def new_token() -> str:
 class Guard:
     """An ASGI application that lets through what may pass, without the token in its path, and adds headers.
 
-    Parameters
-    ----------
-    app : ASGI application
-        What is guarded.
-    token : str
-        The first part of every path.
-    hosts : iterable of str
-        Names in the header Host that are allowed besides those of loopback.
-    frames : sequence of str
-        Origins of pages that may show this one in a frame, such as that of a notebook.
+    `hosts` are names in the header Host that are allowed besides those of loopback, and `frames` origins of pages that
+    may show this one in a frame, such as that of a notebook.
     """
 
     app: Any
@@ -89,7 +87,7 @@ class Guard:
 
     def _headers(self) -> list[tuple[bytes, bytes]]:
         ancestors = " ".join(self.frames) if self.frames else "'none'"
-        found = {
+        headers = {
             "content-security-policy": POLICY.format(ancestors),
             "x-content-type-options": "nosniff",
             "referrer-policy": "no-referrer",
@@ -98,7 +96,7 @@ class Guard:
             "cross-origin-resource-policy": "same-origin",
             "permissions-policy": "camera=(), microphone=(), geolocation=()",
         }
-        return [(name.encode(), value.encode()) for name, value in found.items()]
+        return [(name.encode(), value.encode()) for name, value in headers.items()]
 
 
 def _bracketed(name: str) -> str:
@@ -123,3 +121,51 @@ async def _refuse(scope: Any, receive: Any, send: Any, why: str) -> None:
     headers += [(b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store")]
     await send({"type": "http.response.start", "status": 403, "headers": headers})
     await send({"type": "http.response.body", "body": body})
+
+
+class Roots:
+    """The folders whose files may be read; links are followed before a path is compared."""
+
+    def __init__(self, folders: Iterable[Path] = ()) -> None:
+        self.folders: list[Path] = []
+        for folder in folders:
+            self.add(folder)
+
+    def add(self, folder: Path) -> None:
+        """Let the files of one more folder be read."""
+        resolved = folder.resolve()
+        if resolved not in self.folders:
+            self.folders.append(resolved)
+
+    @property
+    def outermost(self) -> list[Path]:
+        """Those that lie in no other."""
+        return [folder for folder in self.folders if not any(other in folder.parents for other in self.folders)]
+
+    def allowed(self, path: Any) -> Path:
+        """Return a path of the page, relative ones to the first folder, that lies in one of the folders."""
+        if not isinstance(path, str) or not path or "\0" in path or len(path) > 4096:
+            raise InvalidInputError("A path must be text.", code="path")
+        whole = _expanded(Path(path))
+        places = [whole] if whole.is_absolute() else [folder / whole for folder in self.folders]
+        resolved = [place.resolve() for place in places]
+        inside = [place for place in resolved if any(place.is_relative_to(folder) for folder in self.folders)]
+        existing = [place for place in inside if exists(place)]
+        if existing:
+            return existing[0]
+        if inside:
+            raise InvalidInputError(f"There is no file or folder {path}.", code="file-missing")
+        raise InvalidInputError(
+            f"{path} is not in a folder that this studio may read: "
+            f"{first_few([str(folder) for folder in self.outermost])}. End it, and start `bimichi studio "
+            f"{shlex.quote(str(whole))}`, or add --allow FOLDER; or drag the files into the page.",
+            code="folder-forbidden",
+        )
+
+
+def _expanded(path: Path) -> Path:
+    """Return a path with ~ replaced by the user's folder, where there is one."""
+    try:
+        return path.expanduser()
+    except RuntimeError:
+        return path

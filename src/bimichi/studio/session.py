@@ -8,22 +8,20 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from threading import Event
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from bimichi._files import plain
 from bimichi._progress import Stopped, stopping
 from bimichi.errors import BimichiError, InvalidInputError
-from bimichi.studio.labels import doubts
-from bimichi.studio.learning import warm_up
-from bimichi.studio.messages import map_bytes, material_of, model_json
+from bimichi.studio.labels import collected_warnings
+from bimichi.studio.learning import Learner, Trained, map_bytes, material_of, model_json, warm_up
 from bimichi.studio.project import ProjectLock, remember
 from bimichi.studio.scenes import StudioScene
-from bimichi.studio.workspace import Roots, Workspace
-
-if TYPE_CHECKING:
-    from bimichi.studio.learning import Learner, Trained
+from bimichi.studio.security import Roots
+from bimichi.studio.windows import learner_of
+from bimichi.studio.workspace import Workspace
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
@@ -53,7 +51,7 @@ class Tab:
 
 
 class Session:
-    """What all tabs share; its methods are called in the thread of the event loop."""
+    """The state that all tabs share; its methods are called in the thread of the event loop."""
 
     def __init__(self, workspace: Workspace, n_jobs: int | None = None) -> None:
         self.n_jobs = n_jobs
@@ -85,11 +83,9 @@ class Session:
         self._learner = self.model = self.model_message = None
 
     @property
-    def learner(self) -> "Learner | None":
-        """What learns from the scenes that are open; imported when first asked for: the page comes first."""
+    def learner(self) -> Learner | None:
+        """The learner of the scenes that are open."""
         if self._learner is None and self.workspace.store is not None:
-            from bimichi.studio.windows import learner_of
-
             self._learner = learner_of(self.workspace.store, self.n_jobs)
         return self._learner
 
@@ -104,7 +100,7 @@ class Session:
             remember(workspace.project)
         self.broadcast({"type": "state"})
         if workspace.task().labels and workspace.mode == "live":
-            self.learn()
+            self.learn("auto" if workspace.auto else "train")
 
     def add(self, scenes: Sequence[StudioScene], notes: Sequence[str] = ()) -> None:
         """Add scenes; the model stays, as nothing is drawn on them yet."""
@@ -114,8 +110,6 @@ class Session:
             for file in scene.files.files:
                 self.roots.add(file.parent)
         if any(scene.tiled for scene in scenes) and self._learner is not None and work.store is not None:
-            from bimichi.studio.windows import learner_of
-
             self._learner = learner_of(work.store, self.n_jobs, self._learner)
         self.changed()
         self.broadcast({"type": "state"})
@@ -128,7 +122,7 @@ class Session:
         if self.workspace.project is not None and self.workspace.project.exists():
             remember(self.workspace.project)
         if self.workspace.task().labels and self.workspace.mode == "live":
-            self.learn()
+            self.learn("auto" if self.workspace.auto else "train")
 
     async def end(self) -> None:
         """Stop all work, and close all tabs."""
@@ -165,7 +159,7 @@ class Session:
 
     def disconnect(self, tab: Tab) -> None:
         """Forget a tab."""
-        self.tabs = [one for one in self.tabs if one is not tab]
+        self.tabs = [other for other in self.tabs if other is not tab]
         if self.primary is tab:
             self.primary = None
         if not self.tabs and self.end_with_tabs:
@@ -201,9 +195,10 @@ class Session:
         shapes = [shape.to_json() for shape in drawn.shapes]
         return {"type": "labels", "scene": k, "revision": drawn.revision, "shapes": shapes}
 
-    def change_settings(self, given: dict[str, Any]) -> None:
+    def change_settings(self, values: dict[str, Any]) -> None:
         """Learn by other settings."""
-        self._settle({key: value for key, value in given.items() if key != "type"})
+        self._settle({key: value for key, value in values.items() if key != "type"})
+        self.workspace.auto = False
         self.changed()
         if self.workspace.mode == "live":
             self.learn()
@@ -222,7 +217,9 @@ class Session:
             at = await asyncio.to_thread(self.workspace.save)
         except (BimichiError, OSError) as error:
             self._dirty.set()
-            raise BimichiError(f"What is drawn could not be saved: {error}") from error
+            raise BimichiError(
+                f"What is drawn could not be saved: {error}", code=getattr(error, "code", "unsaved")
+            ) from error
         if new:
             remember(self.workspace.project)
         self.broadcast({"type": "saved", "at": at})
@@ -234,7 +231,7 @@ class Session:
             try:
                 await self.save()
             except BimichiError as error:
-                self.broadcast({"type": "problem", "text": str(error), "where": "saving"})
+                self.broadcast({"type": "problem", "text": str(error), "code": error.code, "where": "saving"})
                 await asyncio.sleep(RETRY)
 
     # Learning
@@ -266,7 +263,7 @@ class Session:
                 if not self._wanted.is_set():  # else what is newer follows at once
                     self.broadcast({"type": "stopped"})
             except BimichiError as error:
-                self.broadcast({"type": "problem", "text": str(error), "where": "learning"})
+                self.broadcast({"type": "problem", "text": str(error), "code": error.code, "where": "learning"})
             except MemoryError:
                 text = "There is not enough memory to learn from all of this; label fewer scenes."
                 self.broadcast({"type": "problem", "text": text, "where": "learning"})
@@ -286,8 +283,8 @@ class Session:
             self._forget()
             return
         self._stop = Event()
-        what = "Comparing settings on left-out scenes" if job == "auto" else "Learning"
-        self.broadcast({"type": "working", "what": what, "share": None})
+        work = "Comparing settings on left-out scenes" if job == "auto" else "Learning"
+        self.broadcast({"type": "working", "what": work, "share": None})
         trained = await self._in_thread(learner.auto if job == "auto" else learner.fit, task)
         if self._wanted.is_set():
             return
@@ -310,11 +307,14 @@ class Session:
         self.stale = False
         self.broadcast({"type": "model", "number": 0})
 
-    async def _show(self, learner: "Learner", trained: "Trained") -> None:
+    async def _show(self, learner: Learner, trained: Trained) -> None:
         views = sorted({tab.view for tab in self.tabs})
         maps = await self._in_thread(lambda: {k: learner.fused(trained, k) for k in views})
         self.model_message = await self._in_thread(lambda: self._message(learner, trained))
         self.model, self.stale = trained, False
+        if self.workspace.auto != (trained.auto is not None) and self.workspace.task().labels == trained.task.labels:
+            self.workspace.auto = trained.auto is not None
+            self.changed()
         if trained.auto is not None and "objective" in trained.auto:
             self._settle(trained.auto)
         for tab in self.tabs:
@@ -331,17 +331,17 @@ class Session:
         if before.sources != self.workspace.settings.sources or before.inverted != self.workspace.settings.inverted:
             self.broadcast({"type": "state"})
 
-    def _message(self, learner: "Learner", trained: "Trained") -> dict[str, Any]:
+    def _message(self, learner: Learner, trained: Trained) -> dict[str, Any]:
         k = trained.task.labels[0][0]
         scene = learner.store.load(k, trained.rule.recipes)
         return model_json(trained, material_of(trained, scene))
 
-    def _describe(self, learner: "Learner", trained: "Trained") -> None:
+    def _describe(self, learner: Learner, trained: Trained) -> None:
         k = trained.task.labels[0][0]
-        with doubts():
+        with collected_warnings():
             trained.sentences = material_of(trained, learner.store.load(k, trained.rule.recipes)).summary.sentences
 
-    def _send_model(self, trained: "Trained", more: dict[str, Any] | None = None) -> None:
+    def _send_model(self, trained: Trained, more: dict[str, Any] | None = None) -> None:
         if self.model is not trained or self.model_message is None:
             return
         self.model_message |= {"sentences": trained.sentences, "score": trained.score}
@@ -355,10 +355,10 @@ class Session:
             with stopping(stop.is_set):
                 return function(*arguments)
 
-        found = await asyncio.get_running_loop().run_in_executor(self._pool, run)
+        result = await asyncio.get_running_loop().run_in_executor(self._pool, run)
         if stop.is_set():  # where the work could not be stopped, its result is not wanted any more
             raise Stopped
-        return found
+        return result
 
     def fused(self, k: int) -> bytes | None:
         """Return the map of a scene by the current model, as the page takes it; computed here if it was not."""
@@ -387,7 +387,14 @@ async def serve_socket(session: Session, socket: WebSocket) -> None:
             try:
                 await _handle(session, tab, message)
             except BimichiError as error:
-                tab.send({"type": "problem", "text": str(error), "where": str(message.get("type", ""))[:32]})
+                tab.send(
+                    {
+                        "type": "problem",
+                        "text": str(error),
+                        "code": error.code,
+                        "where": str(message.get("type", ""))[:32],
+                    }
+                )
     except (WebSocketDisconnect, RuntimeError):  # the latter if it was closed from here
         pass
     finally:
@@ -408,10 +415,10 @@ async def _received(socket: WebSocket) -> dict[str, Any]:
     if message["type"] == "websocket.disconnect":
         raise WebSocketDisconnect(message.get("code", 1005))
     try:
-        found = json.loads(message.get("text") or "")
+        content = json.loads(message.get("text") or "")
     except (ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return content if isinstance(content, dict) else {}
 
 
 async def _send_all(tab: Tab, socket: WebSocket) -> None:
@@ -427,14 +434,16 @@ async def _send_all(tab: Tab, socket: WebSocket) -> None:
 async def _handle(session: Session, tab: Tab, message: dict[str, Any]) -> None:
     kind, work = message.get("type"), session.workspace
     if kind in DRAWING_FRAME and tab is not session.primary:
-        raise InvalidInputError("This tab only watches, since another one draws. Take over here to draw.")
+        raise InvalidInputError(
+            "This tab only watches, since another one draws. Take over here to draw.", code="watching"
+        )
     if kind == "labels":
         _draw(session, tab, message)
     elif kind == "view":
         tab.view = work.scene(message.get("scene"))
-        found = await asyncio.to_thread(session.fused, tab.view)
-        if found is not None:
-            tab.send(found)
+        fused = await asyncio.to_thread(session.fused, tab.view)
+        if fused is not None:
+            tab.send(fused)
     elif kind == "settings":
         session.change_settings(message)
     elif kind == "mode":
@@ -452,7 +461,7 @@ async def _handle(session: Session, tab: Tab, message: dict[str, Any]) -> None:
     elif kind == "take_over":
         session.take_over(tab)
     elif kind != "hello":
-        raise InvalidInputError(f"There is no message {str(kind)[:40]!r}.")
+        raise InvalidInputError(f"There is no message {str(kind)[:40]!r}.", code="message-unknown")
 
 
 def _draw(session: Session, tab: Tab, message: dict[str, Any]) -> None:

@@ -22,8 +22,7 @@ from bimichi.scenes.labels import rasterise
 from bimichi.scenes.scene import Scene, join_bags
 from bimichi.scenes.superpixels import superpixels
 from bimichi.studio.labels import Shapes, annotations_of
-from bimichi.studio.learning import MISSING, STEPS, Learner, Trained
-from bimichi.studio.messages import map_bytes
+from bimichi.studio.learning import MISSING, STEPS, Learner, Trained, map_bytes
 from bimichi.studio.session import Session
 from bimichi.studio.windows import WindowLearner
 
@@ -62,10 +61,10 @@ class Suggester:
             if learner is None or trained is None:
                 return None
             with self._while_current(trained):
-                found = self._uncertainty(learner, trained, k)
-            if found is None:
+                interval = self._uncertainty(learner, trained, k)
+            if interval is None:
                 return None
-            width = found.width if found.spread is None else found.spread
+            width = interval.width if interval.spread is None else interval.spread
             steps = np.where(np.isnan(width), MISSING, np.rint(np.clip(width, 0, 1) * STEPS)).astype("<u2")
             return map_bytes(trained.number, k, steps)
 
@@ -119,8 +118,8 @@ class Suggester:
         if isinstance(learner, WindowLearner):  # regions of the windows that were learned from
             inner, own, windows = learner.within(trained)
             items = self._suggest(inner, own)
-            places = [windows.place(one["scene"], one["box"]) for one in items]
-            return [one | {"scene": k, "box": box} for one, (k, box) in zip(items, places, strict=True)]
+            places = [windows.place(item["scene"], item["box"]) for item in items]
+            return [item | {"scene": k, "box": box} for item, (k, box) in zip(items, places, strict=True)]
         drawn = {k: shapes for k, _, shapes in trained.task.labels}
         labelled = dict(zip(drawn, _labelled(learner, trained), strict=True))
         others = [k for k in range(len(learner.store)) if k not in drawn]
@@ -140,7 +139,7 @@ class Suggester:
             scenes.append(_without_rims(scene, region))
             assumed.append(~region)
             regions.append(self._segments(learner, k, scene))
-        found = suggest(
+        regions_to_label = suggest(
             trained.rule,
             scenes,
             regions=regions,
@@ -149,9 +148,9 @@ class Suggester:
             stability=self._refits(learner, trained),
         )
         return [
-            {"scene": numbers[one.scene], "box": list(one.box), "reason": one.reason, "kind": one.kind}
-            | {"score": one.score}
-            for one in found
+            {"scene": numbers[item.scene], "box": list(item.box), "reason": item.reason, "kind": item.kind}
+            | {"score": item.score}
+            for item in regions_to_label
         ]
 
     def _segments(self, learner: Learner, k: int, scene: Scene) -> Ints:
@@ -164,12 +163,12 @@ class Suggester:
 
 def _labelled(learner: Learner, trained: Trained) -> list[Scene]:
     """Return the labelled scenes, with sources as the rule takes them."""
-    found = learner.scenes(trained.task)
-    made = []
-    for (k, _, _), scene in zip(trained.task.labels, found, strict=True):
+    scenes = learner.scenes(trained.task)
+    labelled = []
+    for (k, _, _), scene in zip(trained.task.labels, scenes, strict=True):
         own = learner.store.load(k, trained.rule.recipes)
-        made.append(scene if own is None else replace(scene, sources=own.sources))
-    return made
+        labelled.append(scene if own is None else replace(scene, sources=own.sources))
+    return labelled
 
 
 def drawn_mask(shapes: Shapes, scene: Scene) -> Flags:

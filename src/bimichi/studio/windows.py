@@ -18,18 +18,15 @@ import numpy as np
 from bimichi._extras import import_optional
 from bimichi._files import replacing
 from bimichi.errors import InvalidInputError
-from bimichi.io.annotations.write import write_annotations
 from bimichi.io.dataset import open_scenes
+from bimichi.io.project import FILE_NAME
 from bimichi.io.raster import gdal_settings, open_dataset, open_source
 from bimichi.io.scene import OpenScene
-from bimichi.scenes.annotations import ImageAnnotations
 from bimichi.scenes.grid import Window
-from bimichi.scenes.labels import Placement
-from bimichi.studio.labels import Shape, Shapes, Size, annotations_of, reach
+from bimichi.studio.labels import Shape, Shapes, Size, reach
 from bimichi.studio.learning import Learner, Trained
 from bimichi.studio.scenes import SceneStore
-from bimichi.studio.settings import Settings, Task
-from bimichi.studio.workspace import SceneLabels, Workspace
+from bimichi.studio.workspace import SceneLabels, Settings, Task, Workspace
 
 SIDE = 256
 """Pixels of the side of a window."""
@@ -59,8 +56,8 @@ def pieces_of(k: int, name: str, size: Size, shapes: Shapes, settings: Settings)
         for y in range(0, height, SIDE)
         for x in range(0, width, SIDE)
     ]
-    inside = [tuple(moved for one in shapes if (moved := _within(one, window)) is not None) for window in grid]
-    chosen = {at for at, found in enumerate(inside) if found}
+    inside = [tuple(moved for shape in shapes if (moved := _within(shape, window)) is not None) for window in grid]
+    chosen = {at for at, touching in enumerate(inside) if touching}
     if settings.rest == "negative":
         order = np.random.default_rng(settings.seed).permutation(len(grid)).tolist()
         chosen |= set([at for at in order if at not in chosen][:REST])
@@ -88,19 +85,20 @@ def cut_out(opened: OpenScene, window: Window, paths: Sequence[Path]) -> None:
             if layer.grid.shape != opened.shape or layer.path is None:
                 raise InvalidInputError(
                     f"{layer.label} lies on another grid than the scene, which is too large to be resampled as a "
-                    "whole. Resample the file first, for example with gdalwarp."
+                    "whole. Resample the file first, for example with gdalwarp.",
+                    code="grid-windows",
                 )
             with open_source(layer.path, getattr(layer, "drivers", ())) as source, replacing(path) as temporary:
-                how = {"driver": "GTiff", "width": window.width, "height": window.height, "count": source.count}
-                how |= {"dtype": source.dtypes[0], "nodata": source.nodata, "crs": source.crs}
-                with open_dataset(temporary, "w", transform=_moved(source.transform, window), **how) as made:
-                    made.colorinterp = source.colorinterp
-                    made.write(source.read(window=part))
+                profile = {"driver": "GTiff", "width": window.width, "height": window.height, "count": source.count}
+                profile |= {"dtype": source.dtypes[0], "nodata": source.nodata, "crs": source.crs}
+                with open_dataset(temporary, "w", transform=_moved(source.transform, window), **profile) as target:
+                    target.colorinterp = source.colorinterp
+                    target.write(source.read(window=part))
                     for k, text in enumerate(source.descriptions):
                         if text:
-                            made.set_band_description(k + 1, text)
+                            target.set_band_description(k + 1, text)
                     if rasterio.enums.MaskFlags.per_dataset in source.mask_flag_enums[0]:
-                        made.write_mask(source.dataset_mask(window=part))
+                        target.write_mask(source.dataset_mask(window=part))
 
 
 def _moved(transform: Any, window: Window) -> Any:
@@ -120,17 +118,17 @@ class Windows:
             for piece in pieces_of(k, store.scenes[k].name, store.scenes[k].size, shapes, task.settings)
         ]
         self.pieces.sort(key=lambda piece: piece.name)
-        given = store.collection
-        self.folders = [folder / _plain(label, k) for k, label in enumerate(given.source_names)]
-        for one in self.folders:
-            one.mkdir(parents=True, exist_ok=True)
+        collection = store.collection
+        self.folders = [folder / _plain(label, k) for k, label in enumerate(collection.source_names)]
+        for path in self.folders:
+            path.mkdir(parents=True, exist_ok=True)
         for piece in self.pieces:
             opened = store.scenes[piece.scene].opened
             assert opened is not None  # or nothing could be drawn on it
-            cut_out(opened, piece.window, [one / f"{piece.name}.tif" for one in self.folders])
+            cut_out(opened, piece.window, [path / f"{piece.name}.tif" for path in self.folders])
         self.names = [piece.name for piece in self.pieces]
-        found = open_scenes([str(one) for one in self.folders], store.source_names, computed=given.computed)
-        self.store = SceneStore(found.only(self.names), store.recipes)
+        scenes = open_scenes([str(path) for path in self.folders], store.source_names, computed=collection.computed)
+        self.store = SceneStore(scenes.only(self.names), store.recipes)
 
     def task(self, task: Task) -> Task:
         """Return what is learned from the windows."""
@@ -169,8 +167,8 @@ class WindowLearner(Learner):
 
     def score(self, task: Task) -> dict[str, Any]:
         inner, windows = self._prepared(task)
-        found = inner.score(windows.task(task))
-        return {key: value for key, value in found.items() if key not in ("scenes", "by_scene")}
+        score = inner.score(windows.task(task))
+        return {key: value for key, value in score.items() if key not in ("scenes", "by_scene")}
 
     def within(self, trained: Trained) -> tuple[Learner, Trained, Windows]:
         """Return the learner, the model and the places of windows, for what looks at training data."""
@@ -180,10 +178,10 @@ class WindowLearner(Learner):
     def _prepared(self, task: Task) -> tuple[Learner, Windows]:
         """Return the windows of a task and their learner; what it knows is kept as long as these are the same."""
         with self._lock:
-            found = Windows(self.store, task, self._folder)
-            if self._inner is None or found.names != self._names:
-                self._inner, self._names = Learner(found.store, self._n_jobs), found.names
-            return self._inner, found
+            windows = Windows(self.store, task, self._folder)
+            if self._inner is None or windows.names != self._names:
+                self._inner, self._names = Learner(windows.store, self._n_jobs), windows.names
+            return self._inner, windows
 
     def _outer(self, trained: Trained, task: Task) -> Trained:
         self.number += 1
@@ -194,25 +192,17 @@ class WindowLearner(Learner):
 
 def learner_of(store: SceneStore, n_jobs: int | None = None, before: Learner | None = None) -> Learner:
     """Return what learns from scenes, by whether any is shown in tiles; its models are numbered on from `before`."""
-    made = WindowLearner(store, n_jobs) if store.tiled else Learner(store, n_jobs)
-    made.number = 0 if before is None else before.number
-    return made
+    learner = WindowLearner(store, n_jobs) if store.tiled else Learner(store, n_jobs)
+    learner.number = 0 if before is None else before.number
+    return learner
 
 
-def as_windows(work: Workspace, folder: Path) -> tuple[Workspace, Path]:
-    """Cut out what is learned from into a folder; return its workspace, and the file of its annotations."""
-    assert work.store is not None  # or there would be nothing to export
-    task = work.task()
-    windows = Windows(work.store, task, folder)
+def as_windows(work: Workspace, folder: Path) -> Workspace:
+    """Cut out what is learned from into a folder; return the workspace of a project in it, which is saved."""
+    windows = Windows(work.opened, work.task(), folder)
     labels = [SceneLabels(1, piece.shapes) for piece in windows.pieces]
-    made = replace(work, store=windows.store, labels=labels, arguments=[str(one) for one in windows.folders])
-    sizes = [(piece.window.height, piece.window.width) for piece in windows.pieces]
-    found: dict[str | None, ImageAnnotations] = {
-        piece.name: annotations_of(piece.shapes, size) for piece, size in zip(windows.pieces, sizes, strict=True)
-    }
-    places: dict[str | None, Placement] = {
-        piece.name: Placement(size) for piece, size in zip(windows.pieces, sizes, strict=True)
-    }
-    path = folder / "labels.json"
-    write_annotations(path, found, places)
-    return made, path
+    cut = Workspace(windows.store, labels, work.settings, work.auto, title=work.title, with_empty=True)
+    cut.project, cut.label_file = folder / FILE_NAME, folder / "labels.json"
+    cut.arguments = [str(path) for path in windows.folders]
+    cut.save()
+    return cut

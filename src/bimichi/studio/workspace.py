@@ -1,21 +1,189 @@
-"""What a studio works on: scenes, what is drawn on them, and settings; and which folders it may read."""
+"""What a studio works on: scenes, what is drawn on them, and settings, which are those of `bimichi train`.
 
-import shlex
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+Estimators are imported when they are needed: the page is served without them.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from threading import Lock
+from typing import TYPE_CHECKING, Any
 
 from bimichi._checks import check_choice
+from bimichi._files import atomic_write
 from bimichi._version import __version__
 from bimichi.errors import BimichiError, InvalidInputError
-from bimichi.fit.objectives import OBJECTIVES
-from bimichi.io.dataset import SceneCollection
-from bimichi.sources.bands import first_few
+from bimichi.fit.objectives import OBJECTIVES, get_objective
+from bimichi.io.dataset import SceneCollection, collect_scenes
+from bimichi.io.open import selected_bands
+from bimichi.io.project import LABEL_OPTIONS, Project, ProjectScene, ProjectSource
+from bimichi.scenes.labels import CORE, Labelling
+from bimichi.sources.recipes import AS_IS
 from bimichi.studio.labels import Shapes, parse_shapes
-from bimichi.studio.project import Hashes, exists, relative_argument, relative_to, scene_entry, write_studio
+from bimichi.studio.project import (
+    MODES,
+    Hashes,
+    SavedLabels,
+    SavedScene,
+    labels_of,
+    labels_text,
+    new_label_file,
+    relative_to,
+    view_file,
+)
 from bimichi.studio.scenes import SceneStore, StudioScene
-from bimichi.studio.settings import ADDITIVITIES, MODES, Settings, Task
+
+if TYPE_CHECKING:
+    from bimichi.methods.bimichi import BiMIChI
+
+AUTO = "auto"
+ABOUT = (
+    "Paths are relative to this file, which bimichi studio writes. Every command reads it: bimichi train --project {}"
+)
+SOURCES = ("given", "rarity")
+ADDITIVITIES = (1, 2, None)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How labels become bags, and what is minimised; `BiMIChI` and `Labelling` describe the fields."""
+
+    objective: str = "logistic"
+    additivity: int | None = 1
+    sources: str = "given"
+    rest: str = "negative"
+    core: tuple[float, float] = CORE
+    polarity: str = "given"
+    seed: int = 0
+    inverted: tuple[int, ...] = ()
+    """Sources that are inverted before their values are ranked, with ``sources="rarity"``."""
+
+    def __post_init__(self) -> None:
+        check_choice(self.objective, "objective", tuple(OBJECTIVES))
+        check_choice(self.additivity, "additivity", ADDITIVITIES)
+        check_choice(self.sources, "sources", SOURCES)
+        if isinstance(self.seed, bool) or not isinstance(self.seed, int) or not 0 <= self.seed < 2**31:
+            raise InvalidInputError(
+                f"seed must be a whole number from 0, got {self.seed!r}.",
+                code="whole-number",
+                argument="seed",
+                value=self.seed,
+            )
+        if not isinstance(self.inverted, tuple) or not all(isinstance(k, int) for k in self.inverted):
+            raise InvalidInputError(
+                f"inverted must be numbers of sources, got {self.inverted!r:.40}.",
+                code="inverted",
+                argument="inverted",
+                value=self.inverted,
+            )
+        shares = self.core if isinstance(self.core, tuple) else ()
+        if len(shares) != 2 or not all(isinstance(share, int | float) and 0 < share <= 1 for share in shares):
+            raise InvalidInputError(
+                f"core must be two shares in (0, 1], of the width and the height, got {self.core!r:.40}.",
+                code="core",
+                argument="core",
+                value=self.core,
+            )
+        self.labelling  # noqa: B018  # raises if rest is another word
+        if (self.objective, self.additivity, self.polarity) != ("logistic", 1, "given"):  # which go together
+            from bimichi.fit.solvers import get_solver
+            from bimichi.fit.train import check_training
+
+            objective = get_objective(self.objective, additivity=self.additivity)
+            check_training(objective, get_solver("convex"), self.polarity)
+
+    @property
+    def labelling(self) -> Labelling:
+        """How labels of the studio become bags, by the options of `bimichi train`."""
+        rest: Any = self.rest
+        return Labelling(
+            bags="boxes", target="target", negative="not", rest=rest, core=self.core, by_pixel=self.objective == "mean"
+        )
+
+    def options(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return them as [labels] and [train] of a project file have them."""
+        labels = {} if self.rest == "negative" else {"rest": self.rest}
+        labels |= {} if self.core == CORE else {"core": ",".join(map(repr, self.core))}
+        train: dict[str, Any] = {"objective": self.objective}
+        train |= {} if self.additivity is None else {"additivity": self.additivity}
+        train |= {} if self.polarity == "given" else {"polarity": self.polarity}
+        return labels, train | {"seed": self.seed}
+
+    @classmethod
+    def of_options(cls, labels: Mapping[str, Any], train: Mapping[str, Any]) -> "Settings":
+        """Return the settings that a project file has in [labels] and [train]."""
+        settings = {key: labels[key] for key in ("rest",) if key in labels}
+        settings |= {key: train[key] for key in ("polarity", "seed") if key in train}
+        if train.get("objective", AUTO) != AUTO:
+            settings |= {"objective": train["objective"], "additivity": train.get("additivity")}
+        if "core" in labels:
+            try:
+                settings["core"] = tuple(float(share) for share in str(labels["core"]).split(","))
+            except ValueError:
+                settings["core"] = str(labels["core"])  # which is refused in words
+        return cls().changed(settings)
+
+    def recipes(self, images: Sequence[str]) -> tuple[str, ...]:
+        """Return the recipes of the sources, of which those are given that the user asked for."""
+        if self.sources == "given":
+            return tuple(images)
+        from bimichi.methods.cross_validated import followed
+
+        own = ["inverted|rarity" if k in self.inverted else "rarity" for k in range(len(images))]
+        return tuple(followed(recipe, f"{AS_IS}|{more}") for recipe, more in zip(images, own, strict=True))
+
+    def without_ranks(self, recipes: Sequence[str]) -> tuple["Settings", list[str]]:
+        """Return the settings and recipes of which `recipes` are made: the opposite of `recipes`."""
+        if not all(recipe.split("|")[-1] == "rarity" for recipe in recipes):
+            return self, list(recipes)
+        plain = [recipe.removesuffix("rarity").removesuffix("|") for recipe in recipes]
+        inverted = tuple(k for k, recipe in enumerate(plain) if recipe.split("|")[-1] == "inverted")
+        images = [recipe.removesuffix("inverted").removesuffix("|") or AS_IS for recipe in plain]
+        return replace(self, sources="rarity", inverted=inverted), images
+
+    def model(self, names: Any) -> "BiMIChI":
+        """Return what is fitted."""
+        from bimichi.methods.bimichi import BiMIChI
+
+        options: Any = {"polarity": self.polarity, "additivity": self.additivity}
+        return BiMIChI(self.objective, source_names=list(names), random_state=self.seed, **options)
+
+    def changed(self, values: Mapping[str, Any]) -> "Settings":
+        """Return the same settings with some changed, as the page sends them."""
+        if not isinstance(values, Mapping):
+            raise InvalidInputError(
+                f"settings must be an object, got {type(values).__name__}.",
+                code="settings-object",
+                argument="settings",
+                value=values,
+            )
+        own = {key: value for key, value in values.items() if key in asdict(self)}
+        own |= {key: tuple(own[key]) for key in ("core", "inverted") if isinstance(own.get(key), list)}
+        try:
+            return replace(self, **own)
+        except (TypeError, OverflowError) as error:
+            raise InvalidInputError(f"A setting is not as it must be: {error}.", code="settings") from error
+
+    def to_json(self) -> dict[str, Any]:
+        """Return them as the page takes them."""
+        return asdict(self) | {"core": list(self.core), "inverted": list(self.inverted)}
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is learned: the shapes of the labelled scenes, with their revisions, under some settings."""
+
+    settings: Settings
+    labels: tuple[tuple[int, int, Shapes], ...]
+    """Number of the scene, revision, shapes."""
+
+    @property
+    def revisions(self) -> dict[str, int]:
+        """The revision of each scene, by its number as text, as JSON has it."""
+        return {str(scene): revision for scene, revision, _ in self.labels}
 
 
 @dataclass(frozen=True)
@@ -24,8 +192,11 @@ class SceneLabels:
 
     revision: int = 0
     shapes: Shapes = ()
-    kept: Mapping[str, Any] | None = None
-    """What the project file has of a scene whose images were not found, to be written again as it is."""
+    kept: SavedLabels | None = None
+    """What the label file has of a scene whose images cannot be used, to be written again as it is."""
+
+
+Drawn = tuple[SceneLabels, StudioScene]
 
 
 @dataclass(eq=False)
@@ -35,13 +206,31 @@ class Workspace:
     store: SceneStore | None = None
     labels: list[SceneLabels] = field(default_factory=list)
     settings: Settings = field(default_factory=Settings)
+    auto: bool = False
+    """Whether the model is the one that cross-validation chooses, rather than that of the settings."""
     mode: str = "live"
     threshold: float | None = None
     title: str = "bimichi studio"
     project: Path | None = None
+    label_file: Path | None = None
+    named: Sequence[Path] = ()
+    """Files of labels that a project names."""
     notes: list[str] = field(default_factory=list)
     arguments: list[str] = field(default_factory=list)
     """The sources, as `bimichi train` would take them."""
+    truth: str | None = None
+    commands: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """What the project file says about commands other than train."""
+    images: Mapping[str, SavedScene] = field(default_factory=dict)
+    """The images of scenes, as they were when the project was saved last."""
+    unmatched: Sequence[SavedLabels] = ()
+    """Labels of scenes that are not there."""
+    with_empty: bool = False
+    """Whether scenes without labels are learned from, too, as windows of a large scene are."""
+    _texts: dict[Path, str] = field(default_factory=dict)
+    _in_order: list[str] | None = None
+    """Scenes that the paths of the sources find as they are."""
+    _saving: Lock = field(default_factory=Lock)
 
     @classmethod
     def of(
@@ -57,9 +246,23 @@ class Workspace:
         return cls(store, [SceneLabels() for _ in store.scenes], title=_title(collection))
 
     @property
-    def folder(self) -> Path | None:
-        """Where it may write."""
-        return None if self.project is None else self.project.parent
+    def opened(self) -> SceneStore:
+        """The scenes that are open."""
+        if self.store is None:
+            raise InvalidInputError("No scenes are open.", code="scenes-empty")
+        return self.store
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the project, to which paths are relative."""
+        if self.project is None:
+            raise InvalidInputError("The project has no file yet.", code="project-unnamed")
+        return self.project.resolve().parent
+
+    @property
+    def recipes(self) -> tuple[str, ...]:
+        """The recipes by which `bimichi train` makes the sources of the model."""
+        return self.opened.recipes if self.auto else self.settings.recipes(self.opened.recipes)
 
     @property
     def lost(self) -> list[str]:
@@ -71,34 +274,42 @@ class Workspace:
         """Return the number of a scene that the page asks for."""
         n = 0 if self.store is None else len(self.store)
         if isinstance(k, bool) or not isinstance(k, int) or not 0 <= k < n:
-            raise InvalidInputError(f"There is no scene {k!r}; there are {n}, numbered from 0.")
+            raise InvalidInputError(f"There is no scene {k!r}; there are {n}, numbered from 0.", code="scene-unknown")
         return k
 
     def draw(self, k: Any, revision: Any, shapes: Any) -> bool:
         """Take over what is drawn on a scene; False if it is not newer than what is there."""
         number = self.scene(k)
-        assert self.store is not None  # or there would be no scene
-        if self.store.load(number) is None:
+        scene = self.opened.scenes[number]
+        if self.opened.load(number) is None:
             raise InvalidInputError(
-                f"Scene {self.store.scenes[number].name!r} cannot be used, so nothing is drawn on it."
+                f"Scene {scene.name!r} cannot be used, so nothing is drawn on it.", code="scene-unreadable"
             )
         if isinstance(revision, bool) or not isinstance(revision, int) or revision < 0:
-            raise InvalidInputError(f"revision must be a whole number, got {revision!r}.")
+            raise InvalidInputError(
+                f"revision must be a whole number, got {revision!r}.",
+                code="whole-number",
+                argument="revision",
+                value=revision,
+            )
         if revision <= self.labels[number].revision:
             return False
-        self.labels[number] = SceneLabels(revision, parse_shapes(shapes, self.store.scenes[number].size))
+        self.labels[number] = SceneLabels(revision, parse_shapes(shapes, scene.size))
+        self.auto = False
         return True
 
     def replace(self, drawn: Mapping[int, Shapes]) -> None:
         """Replace what is drawn on some scenes, as an import does."""
         for k, shapes in drawn.items():
             self.labels[k] = SceneLabels(self.labels[k].revision + 1, shapes)
+            self.auto = False
 
     def add(self, scenes: Sequence[StudioScene], notes: Sequence[str] = ()) -> None:
         """Add scenes of the same sources behind the others, with nothing drawn on them."""
         if self.store is None:
-            raise InvalidInputError("Open scenes before others are added to them.")
+            raise InvalidInputError("Open scenes before others are added to them.", code="scenes-empty")
         self.store.add(scenes)
+        self._in_order = None
         self.labels += [SceneLabels() for _ in scenes]
         self.notes += notes
 
@@ -111,45 +322,117 @@ class Workspace:
         """Choose the value of the map above which the page outlines targets; None for none."""
         number = isinstance(value, int | float) and not isinstance(value, bool) and -1 <= value <= 1
         if value is not None and not number:
-            raise InvalidInputError(f"threshold must be a value of the map, or none, got {value!r:.40}.")
+            raise InvalidInputError(
+                f"threshold must be a value of the map, or none, got {value!r:.40}.",
+                code="threshold",
+                argument="threshold",
+                value=value,
+            )
         self.threshold = None if value is None else float(value)
 
     def task(self) -> Task:
         """Return what is to be learned: from all scenes on which anything is drawn."""
-        drawn = ((k, one.revision, one.shapes) for k, one in enumerate(self.labels) if one.shapes)
+        drawn = ((k, labels.revision, labels.shapes) for k, labels in enumerate(self.labels) if self._learned(labels))
         return Task(self.settings, tuple(drawn))
 
+    def _learned(self, labels: SceneLabels) -> bool:
+        return bool(labels.shapes) or self.with_empty
+
     def save(self) -> str:
-        """Write the project file; return the time that it holds."""
+        """Write the project, its labels and what the studio alone knows; return the time of it."""
         if self.project is None or self.store is None:
-            raise BimichiError("There is nothing to save: no scenes are open, or no project file is named.")
-        collection, folder = self.store.collection, self.project.parent
-        content = {
-            "title": self.title,
-            "sources": {
-                "arguments": [relative_argument(one, folder) for one in self.arguments],
-                "labels": collection.source_names,
-                "many": collection.many,
-                "names": self.store.source_names,
-                "given": collection.given is not None,
-                "recipes": list(self.store.recipes),
-                "align": collection.align,
-                "drivers": list(collection.drivers),
-                "expressions": [f"{one.name}: {one.text}" for one in collection.computed],
-            },
-            "settings": self.settings.to_json(),
-            "mode": self.mode,
-            "threshold": self.threshold,
-            "truth": {one.name: relative_to(one.truth, folder) for one in self.store.scenes if one.truth is not None},
-        }
-        known = list(zip(list(self.labels), self.store.scenes, strict=False))  # scenes are added before their labels
-        entries = [
-            scene_entry(scene.files, drawn.revision, drawn.shapes, scene.placement, folder, self.store.hashes)
-            if drawn.kept is None
-            else drawn.kept
-            for drawn, scene in known
+            raise BimichiError(
+                "There is nothing to save: no scenes are open, or no project file is named.", code="nothing-to-save"
+            )
+        with self._saving:  # an export saves, too
+            if self.label_file is None or self.label_file.resolve().parent != self.folder:
+                self.label_file = new_label_file(self.project)
+            saved = datetime.now(UTC).isoformat(timespec="milliseconds")
+            pairs = list(zip(list(self.labels), self.store.scenes, strict=False))  # scenes are added before labels
+            labels = [
+                labels_of(scene.name, drawn.revision, drawn.shapes, scene.size)
+                for drawn, scene in pairs
+                if self._learned(drawn)
+            ]
+            kept = [drawn.kept for drawn, _ in pairs if drawn.kept is not None and drawn.kept.annotations]
+            texts = {
+                self.label_file: labels_text(labels, [*kept, *self.unmatched]),
+                self.project: self._to_project(self.label_file.name, pairs).to_toml([ABOUT]),
+                view_file(self.project): self._view(saved, pairs),
+            }
+            for path, text in texts.items():
+                if self._texts.get(path) != text or not path.exists():
+                    atomic_write(path, lambda file, text=text: file.write(text.encode()))  # type: ignore[misc]
+                    self._texts[path] = text
+        return saved
+
+    def _to_project(self, label_file: str, pairs: Sequence[Drawn]) -> Project:
+        """Return the project from which `bimichi train` learns the model of the labels and settings."""
+        collection, listed = self.opened.collection, self._listed(pairs)
+        names = self.opened.source_names if listed else list(collection.given or ())
+        names = [] if any("," in name for name in names) else names  # at which a project file would part them
+        recipes = () if any(":" in recipe for recipe in self.recipes) else self.recipes  # a project file runs no code
+        each = len(self.arguments) == len(recipes) and len(names) in (0, len(recipes))
+        sources = []
+        for k, (path, bands) in enumerate(map(selected_bands, self.arguments)):
+            own = (tuple(names[k : k + 1]), recipes[k : k + 1]) if each else ((), ())
+            sources.append(ProjectSource(relative_to(Path(path), self.folder), bands, *own))
+        labels, train = self.settings.options()
+        if self.truth is not None and all(scene.truth is not None for _, scene in pairs):
+            labels["truth"] = relative_to(Path(self.truth), self.folder)
+        return Project(
+            sources,
+            [f"{source.name}: {source.text}" for source in collection.computed],
+            {"boxes": label_file, **LABEL_OPTIONS, **labels},
+            {"train": {"objective": AUTO, "seed": self.settings.seed} if self.auto else train, **self.commands},
+            self.folder,
+            listed,
+            () if each else names,
+            () if each else recipes,
+            collection.align,
+        )
+
+    def _listed(self, pairs: Sequence[Drawn]) -> list[ProjectScene]:
+        """Return the scenes that the project must list, as the paths of the sources do not find them as they are."""
+        usable = [(drawn, scene) for drawn, scene in pairs if drawn.kept is None]
+        if self._in_order is None:
+            self._in_order = []
+            with suppress(BimichiError):
+                scenes = collect_scenes(self.arguments, len(self.arguments)).scenes
+                files = {scene.name: _resolved(scene.files) for scene in scenes}
+                same = all(files.get(scene.name) == _resolved(scene.files.files) for _, scene in usable)
+                by_folder = {path.parent.name for paths in files.values() for path in paths}  # which may be renamed
+                self._in_order = list(files) if same and not by_folder & set(files) else []
+        learned = [scene.name for drawn, scene in usable if self._learned(drawn)]
+        if self._in_order and learned == [name for name in self._in_order if name in learned]:
+            return []
+        return [
+            ProjectScene(scene.name, tuple(relative_to(file, self.folder) for file in scene.files.files))
+            for _, scene in usable
         ]
-        return write_studio(self.project, content, entries)
+
+    def _view(self, saved: str, pairs: Sequence[Drawn]) -> str:
+        """Return the text of the file of what the studio alone knows."""
+        scenes, collection = [], self.opened.collection
+        for drawn, scene in pairs:
+            files: Sequence[Mapping[str, Any]] = ()
+            if drawn.kept is not None and scene.name in self.images:
+                files = self.images[scene.name].files
+            else:
+                with suppress(BimichiError):  # without its images, a scene is known by name
+                    hashes = [(file, *self.opened.hashes.keep(file)) for file in scene.files.files]
+                    names = [relative_to(file, self.folder) for file, _, _ in hashes]
+                    files = [
+                        {"path": name, "size": size, "sha256": digest}
+                        for name, (_, size, digest) in zip(names, hashes, strict=True)
+                    ]
+            scenes += [{"name": scene.name, "files": files}] if files else []
+        some = self.truth is not None and not all(scene.truth is not None for _, scene in pairs)
+        truth = relative_to(Path(self.truth), self.folder) if some and self.truth else ""
+        data: dict[str, Any] = {"about": "What the studio alone knows of a project; it may be deleted.", "saved": saved}
+        data |= {"title": self.title, "mode": self.mode, "threshold": self.threshold, "truth": truth}
+        data |= {"sources": collection.source_names, "many": collection.many, "scenes": scenes}
+        return json.dumps(data, indent=1, allow_nan=False)
 
     def state(self) -> dict[str, Any]:
         """Return all of it for the page, without reading pixels; the page asks for these scene by scene."""
@@ -178,8 +461,7 @@ class Workspace:
             self.store.planes(first, self.settings.recipes(self.store.recipes))
 
     def _scene(self, k: int) -> dict[str, Any]:
-        assert self.store is not None
-        scene, drawn = self.store.look(k), self.labels[k]
+        scene, drawn = self.opened.look(k), self.labels[k]
         height, width = scene.size
         return {
             "name": scene.name,
@@ -198,55 +480,12 @@ class Workspace:
         }
 
 
+def _resolved(files: Sequence[Path]) -> list[Path]:
+    return [file.resolve() for file in files]
+
+
 def _title(collection: SceneCollection) -> str:
     if not collection.many:
         return collection.names[0]
     folders = {file.resolve().parent.parent.name for file in collection.files}
     return folders.pop() if len(folders) == 1 else f"{len(collection)} scenes"
-
-
-class Roots:
-    """The folders whose files may be read; links are followed before a path is compared."""
-
-    def __init__(self, folders: Iterable[Path] = ()) -> None:
-        self.folders: list[Path] = []
-        for folder in folders:
-            self.add(folder)
-
-    def add(self, folder: Path) -> None:
-        """Let the files of one more folder be read."""
-        resolved = folder.resolve()
-        if resolved not in self.folders:
-            self.folders.append(resolved)
-
-    @property
-    def outermost(self) -> list[Path]:
-        """Those that lie in no other."""
-        return [one for one in self.folders if not any(other in one.parents for other in self.folders)]
-
-    def allowed(self, path: Any) -> Path:
-        """Return a path of the page, relative ones to the first folder, that lies in one of the folders."""
-        if not isinstance(path, str) or not path or "\0" in path or len(path) > 4096:
-            raise InvalidInputError("A path must be text.")
-        given = _expanded(Path(path))
-        places = [given] if given.is_absolute() else [folder / given for folder in self.folders]
-        resolved = [place.resolve() for place in places]
-        inside = [one for one in resolved if any(one.is_relative_to(folder) for folder in self.folders)]
-        existing = [one for one in inside if exists(one)]
-        if existing:
-            return existing[0]
-        if inside:
-            raise InvalidInputError(f"There is no file or folder {path}.")
-        raise InvalidInputError(
-            f"{path} is not in a folder that this studio may read: "
-            f"{first_few([str(folder) for folder in self.outermost])}. End it, and start `bimichi studio "
-            f"{shlex.quote(str(given))}`, or add --allow FOLDER; or drag the files into the page."
-        )
-
-
-def _expanded(path: Path) -> Path:
-    """Return a path with ~ replaced by the user's folder, where there is one."""
-    try:
-        return path.expanduser()
-    except RuntimeError:
-        return path

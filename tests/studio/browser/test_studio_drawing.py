@@ -9,8 +9,8 @@ from playwright import sync_api
 from studios import HEIGHT, WIDTH, Hand, Served, home_of, truth_boxes, write_streets
 
 from bimichi import BiMIChI
+from bimichi._colours import SCALE
 from bimichi.io import read_image
-from bimichi.report.page import SCALE
 from bimichi.scenes import core_bags
 
 expect = sync_api.expect
@@ -22,7 +22,7 @@ VIEW = """(layer) => {
   const { left, top, scale } = studio.views;
   const canvas = view.querySelector("canvas");
   const ratio = devicePixelRatio / scale;
-  const { width, height } = studio.current;
+  const { width, height } = studio.scenes.current;
   const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
   return Array.from({ length: width * height }, (_, i) => {
     const across = Math.floor(((i % width) + 0.5 - left) * ratio);
@@ -105,7 +105,7 @@ def test_map_on_screen_is_what_python_fuses(opened, served):
     number = {int(colour[1:], 16): k for k, colour in enumerate(SCALE)}
     levels = np.array([[number[colour] for colour in row] for row in shown])
     assert np.abs((levels + 0.5) / 128 - 1 - fused).max() <= 1 / 255 + 0.5 / 128  # of 256 colours over [-1, 1]
-    exact = np.array(page.evaluate("() => [...studio.data.fused.indices]")).reshape(HEIGHT, WIDTH) / 65534
+    exact = np.array(page.evaluate("() => [...studio.scenes.data.fused.indices]")).reshape(HEIGHT, WIDTH) / 65534
     assert np.abs(exact - fused).max() <= 1 / 255
     for x, y in [(20, 30), (100, 60)]:
         hand.move(x + 0.5, y + 0.5, view=1)
@@ -173,7 +173,7 @@ def test_every_tool_by_mouse(opened):
 def test_keyboard_alone_draws_learns_and_refuses_a_false_alarm(opened):
     page, hand = opened()
     left, top, right, bottom = (int(value) for value in truth_boxes(0, 1)[0])
-    page.evaluate("([x, y]) => studio.choose(x, y)", [left, top])
+    page.evaluate("([x, y]) => studio.cursor.choose(x, y)", [left, top])
     page.keyboard.press("b")
     page.keyboard.press("1")
     page.keyboard.press("Enter")
@@ -190,8 +190,8 @@ def test_keyboard_alone_draws_learns_and_refuses_a_false_alarm(opened):
         page.keyboard.press("Shift+I")  # the threshold down, until something else is found
     page.evaluate(
         """() => {
-          const { indices, width } = studio.data.fused;
-          const [[[left, top], [right, bottom]]] = studio.shapes.map(({ points }) => points);
+          const { indices, width } = studio.scenes.data.fused;
+          const [[[left, top], [right, bottom]]] = studio.drawing.shapes.map(({ points }) => points);
           const inside = (x, y) => x >= left && x < right && y >= top && y < bottom;
           let best = 0, most = -1;
           indices.forEach((value, i) => {
@@ -199,7 +199,7 @@ def test_keyboard_alone_draws_learns_and_refuses_a_false_alarm(opened):
             if (outside && value > most) [best, most] = [i, value];
           });
           studio.detector.set(most / 65534 - 0.001);
-          studio.choose(best % width, Math.floor(best / width));
+          studio.cursor.choose(best % width, Math.floor(best / width));
         }"""
     )
     page.keyboard.press("v")

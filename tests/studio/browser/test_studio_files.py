@@ -73,7 +73,7 @@ def test_killed_server_moved_images_and_hostile_names(visit, serve, tmp_path):
     expect(page.locator(".notice.lost")).to_contain_text("kept in this tab")
     after = tmp_path / "after"
     folder.rename(after)
-    again, other = visit(serve(tmp_path / "studio.json", home=home).url)
+    again, other = visit(serve(tmp_path / "bimichi.toml", home=home).url)
     assert other.shapes() == drawn
     expect(again.locator("#scene-list b").first).to_have_text(HOSTILE)
 
@@ -93,7 +93,7 @@ def test_exports_come_back_and_give_the_same_model(visit, serve, tmp_path):
     assert hand.shapes() == []
     page.click("#add")
     page.locator('input[type="file"]').first.set_input_files(labels)
-    hand.wait("() => studio.shapes.length === 3")
+    hand.wait("() => studio.drawing.shapes.length === 3")
     page.keyboard.press("Escape")
     assert [shape["points"] for shape in hand.shapes()] == [shape["points"] for shape in drawn]
     hand.wait_learned()
@@ -119,11 +119,11 @@ def test_added_scenes_leave_what_can_be_undone(visit, serve, tmp_path):
     expect(page.locator("dialog")).to_have_count(0)
     assert len(hand.shapes()) == 1
     page.keyboard.press("Control+z")
-    hand.wait("() => studio.shapes.length === 0")
+    hand.wait("() => studio.drawing.shapes.length === 0")
     page.keyboard.press("Control+Shift+z")
-    hand.wait("() => studio.shapes.length === 1")
+    hand.wait("() => studio.drawing.shapes.length === 1")
     page.click("#scene-list li:last-child button")
-    hand.wait("() => studio.current.name === 'later'")
+    hand.wait("() => studio.scenes.current.name === 'later'")
 
 
 def exported(page, kind, folder, name="first"):
@@ -145,11 +145,11 @@ def test_cancelling_keeps_the_map(visit, serve, tmp_path):
         hand.box(*box)
     hand.wait_learned()
     hand.wait_idle()
-    number = page.evaluate("() => studio.model.number")
+    number = page.evaluate("() => studio.learned.model.number")
     page.click("#score >> text=Setting")
     page.click("text=Choose by cross-validation")
     page.click("#cancel")
     hand.wait("() => !studio.working")
-    assert page.evaluate("() => studio.model.number") == number
+    assert page.evaluate("() => studio.learned.model.number") == number
     hand.box(60, 5, 80, 30)  # and drawing goes on
     hand.wait_learned()

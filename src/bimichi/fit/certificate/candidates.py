@@ -1,4 +1,4 @@
-"""Which instances, with which sign, may decide each positive bag, and which of them no monotone measure needs."""
+"""Candidates: instances that, with some sign, may decide a positive bag, without those that no measure needs."""
 
 from itertools import pairwise
 from typing import NamedTuple
@@ -218,10 +218,10 @@ class _Race:
         A = sp.vstack([sp.hstack([self._order, sp.csr_array((self._order.shape[0], 1))]), rows], format="csr")
         b = np.append(np.zeros(self._order.shape[0]), -self._constants[others])
         cost = np.append(-self._vectors[j], 1.0)
-        found = linprog(cost, A_ub=A, b_ub=b, bounds=np.column_stack([self._low, self._high]), method="highs")
-        if found.status != 0:
+        answer = linprog(cost, A_ub=A, b_ub=b, bounds=np.column_stack([self._low, self._high]), method="highs")
+        if answer.status != 0:
             return np.inf
-        multipliers = np.maximum(-found.ineqlin.marginals, 0.0)
+        multipliers = np.maximum(-answer.ineqlin.marginals, 0.0)
         rest = cost + A.T @ multipliers
         least = -float(b @ multipliers) + float(np.minimum(rest * self._low, rest * self._high).sum())
         return -least + float(self._constants[j])

@@ -43,7 +43,7 @@ class Part(NamedTuple):
 
 
 class Relaxed(NamedTuple):
-    """What a relaxation found."""
+    """The minimum of a relaxation."""
 
     bound: float
     values: Floats  # a measure near the minimum of the relaxation, valid and complete
@@ -72,13 +72,13 @@ class Relaxation:
     def worst_rows(self, values: Floats, slack: Floats | None = None) -> NegativeRows:
         """Return the worst row of each negative bag and side at these values, if it exceeds the slack of its bag."""
         seen, negative = self.problem.extremes(values), self.working.negative
-        found = []
+        rows = []
         for side, (sign, offset) in enumerate(self.form.negative):
             cost, row = (seen.high, seen.high_row) if sign > 0 else (-seen.low, seen.low_row)
             short = slack is None or cost[negative] + offset > slack[negative] + VIOLATED
             bag = negative[np.broadcast_to(short, negative.shape)]
-            found.append(NegativeRows(bag, np.full(len(bag), side), row[bag]))
-        return NegativeRows(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
+            rows.append(NegativeRows(bag, np.full(len(bag), side), row[bag]))
+        return NegativeRows(*(np.concatenate(parts) for parts in zip(*rows, strict=True)))
 
     def solve(self, part: Part, rows: NegativeRows) -> Relaxed | None:
         """Relax J over a part of all measures; None if the program could not be solved."""
@@ -94,10 +94,10 @@ class Relaxation:
         hulls = [_Hull(self.region, part.box, vectors, constants) for vectors, constants in groups]
         program = _Layout(len(elements), rows, hulls)
         built = program.build(self, elements, box, lines[:, elements], constant)
-        found = built.solve_within(*program.costs, *program.limits(box, self._most_slack, self._most_term), PRECISION)
-        if found is None:
+        solved = built.solve_within(*program.costs, *program.limits(box, self._most_slack, self._most_term), PRECISION)
+        if solved is None:
             return None
-        x, bound = found
+        x, bound = solved
         return self._read(part, program, elements, x, self.working.scale * (bound + program.fixed_cost))
 
     def weight_of_bags(self) -> tuple[Floats, Floats]:
@@ -157,14 +157,14 @@ class _OwnPart(NamedTuple):
     terms: Floats
 
     def term(self, hull: _Hull, free: Floats) -> float:
-        """What the bag costs in the relaxation."""
+        """Return what the bag costs in the relaxation."""
         if len(hull) == 1:
             return float((1 - (hull.all_vectors[0] @ free + hull.all_constants[0])) ** 2)
         return float(self.terms.sum())
 
 
 class _Layout:
-    """Where the variables of a relaxation are: elements, slacks of negative bags with several rows, hulls."""
+    """Places of the variables of a relaxation: elements, slacks of negative bags with several rows, hulls."""
 
     def __init__(self, n_elements: int, rows: NegativeRows, hulls: list[_Hull]) -> None:
         self.n_elements, self.rows, self.hulls = n_elements, rows, hulls
@@ -236,14 +236,14 @@ class _Layout:
 
     def parts(self, x: Floats) -> list[_OwnPart]:
         """Return shares, copies and terms of every hull; a single candidate has all of the share."""
-        found = []
+        parts = []
         for start, hull in zip(self.starts[:-1], self.hulls, strict=True):
             if len(hull) == 1:
-                found.append(_OwnPart(np.ones(1), np.zeros((1, len(hull.support))), np.zeros(1)))
+                parts.append(_OwnPart(np.ones(1), np.zeros((1, len(hull.support))), np.zeros(1)))
                 continue
             block = x[start : start + len(hull) * hull.width].reshape(len(hull), hull.width)
-            found.append(_OwnPart(np.maximum(block[:, 0], 0.0), block[:, 1:-1], block[:, -1]))
-        return found
+            parts.append(_OwnPart(np.maximum(block[:, 0], 0.0), block[:, 1:-1], block[:, -1]))
+        return parts
 
 
 def _add_sums(program: Program, start: int, hull: _Hull, column: Ints) -> None:

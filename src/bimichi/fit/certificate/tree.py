@@ -12,6 +12,7 @@ from scipy.cluster.hierarchy import fcluster, linkage
 
 from bimichi._types import Flags, Floats, Ints
 from bimichi.fit.certificate.relaxation import NegativeRows, Part, Relaxation, Relaxed, all_measures
+from bimichi.record import Certificate
 
 BATCH = 4  # parts that are divided before results are used: a fixed number, so that threads change nothing
 ROUNDS = 8  # how often rows may be added to one relaxation
@@ -43,12 +44,12 @@ class Incumbent(NamedTuple):
 
 
 class Certified(NamedTuple):
-    """What is known of the minimum of J over all measures."""
+    """Bounds of the minimum of J over all measures."""
 
     best: Incumbent
     bound: float
     n_nodes: int
-    certificate: str
+    certificate: Certificate | None  # None while it goes on
 
 
 class _Open(NamedTuple):
@@ -92,18 +93,18 @@ class _Tree:
             taken.append(heappop(self.open))
         return taken
 
-    def add(self, part: Part, inherited: float, found: tuple[Relaxed, NegativeRows] | None) -> None:
+    def add(self, part: Part, inherited: float, relaxation: tuple[Relaxed, NegativeRows] | None) -> None:
         """Take up what was found for a part of a part with the bound `inherited`."""
         self.n_nodes += 1
-        if found is None:  # it stays as it is, undivided
+        if relaxation is None:  # it stays as it is, undivided
             self.closed = min(self.closed, inherited)
             return
-        relaxed, rows = found
+        relaxed, rows = relaxation
         self.rows = self.rows.with_rows(rows)
         bound = max(inherited, relaxed.bound)
         near = EARLY if self.n_nodes <= FIRST else NEAR
         if bound < self.best.value and relaxed.value < self.best.value + near * abs(self.best.value):
-            self.best = min(self.best, self.improve(relaxed.values), key=lambda one: one.value)
+            self.best = min(self.best, self.improve(relaxed.values), key=lambda incumbent: incumbent.value)
         if bound >= self.cutoff:
             self.closed = min(self.closed, bound)
             return
@@ -113,8 +114,8 @@ class _Tree:
     def prune(self) -> None:
         """Close parts that the best measure so far rules out."""
         cutoff = self.cutoff
-        self.closed = min([self.closed, *(one.bound for one in self.open if one.bound >= cutoff)])
-        self.open = [one for one in self.open if one.bound < cutoff]
+        self.closed = min([self.closed, *(part.bound for part in self.open if part.bound >= cutoff)])
+        self.open = [part for part in self.open if part.bound < cutoff]
         heapify(self.open)
 
 
@@ -133,27 +134,27 @@ def certify(
     start = time.monotonic()
     tree = _Tree(relaxation, limits, best, relaxation.worst_rows(best.values), improve)
     root = all_measures(relaxation.region, relaxation.candidates)
-    why = "interrupted"
+    end = Certificate.INTERRUPTED
     try:
         tree.add(root, -np.inf, _bounded(relaxation, root, tree.rows, tree.cutoff, best.value))
         with ThreadPoolExecutor(n_jobs) as pool:
             while True:
                 if tree.done():
-                    why = "optimal within the gap"
+                    end = Certificate.OPTIMAL
                     break
                 if tree.n_nodes >= limits.max_nodes:
-                    why = "stopped at max_nodes"
+                    end = Certificate.MAX_NODES
                     break
                 if limits.time_limit is not None and time.monotonic() - start > limits.time_limit:
-                    why = "stopped at time_limit"
+                    end = Certificate.TIME_LIMIT
                     break
                 _divide_batch(tree, pool)
-                report(Certified(tree.best, tree.bound, tree.n_nodes, "in progress"))
+                report(Certified(tree.best, tree.bound, tree.n_nodes, None))
     except KeyboardInterrupt:
         pass
-    if why == "optimal within the gap" and tree.best.value - tree.bound > 2 * limits.allowed(tree.best.value):
-        why = "stopped: a relaxation could not be solved"
-    return Certified(tree.best, tree.bound, tree.n_nodes, why)
+    if end is Certificate.OPTIMAL and tree.best.value - tree.bound > 2 * limits.allowed(tree.best.value):
+        end = Certificate.UNSOLVED
+    return Certified(tree.best, tree.bound, tree.n_nodes, end)
 
 
 def _divide_batch(tree: _Tree, pool: ThreadPoolExecutor) -> None:
@@ -161,7 +162,7 @@ def _divide_batch(tree: _Tree, pool: ThreadPoolExecutor) -> None:
     children = [(parent, part) for parent in taken for part in _divided(relaxation, parent)]
     rows, cutoff, best = tree.rows, tree.cutoff, tree.best.value
     try:
-        found = list(pool.map(lambda child: _bounded(relaxation, child[1], rows, cutoff, best), children))
+        relaxations = list(pool.map(lambda child: _bounded(relaxation, child[1], rows, cutoff, best), children))
     except BaseException:
         tree.open += taken  # what was taken is still open
         heapify(tree.open)
@@ -169,7 +170,7 @@ def _divide_batch(tree: _Tree, pool: ThreadPoolExecutor) -> None:
     for parent in taken:
         if not any(one is parent for one, _ in children):
             tree.closed = min(tree.closed, parent.bound)
-    for at, ((parent, part), one) in enumerate(zip(children, found, strict=True)):
+    for at, ((parent, part), one) in enumerate(zip(children, relaxations, strict=True)):
         try:
             tree.add(part, parent.bound, one)
         except BaseException:
@@ -185,16 +186,16 @@ def _bounded(
     """Relax J over a part, adding rows while that may raise the bound; the best bound, and the rows added."""
     bound, last, added = -np.inf, None, NegativeRows(*(np.empty(0, np.int64) for _ in range(3)))
     for _ in range(ROUNDS):
-        found = relaxation.solve(part, rows)
-        if found is None:
+        relaxed = relaxation.solve(part, rows)
+        if relaxed is None:
             break
-        bound, last = max(bound, found.bound), found
-        if bound >= cutoff or not len(found.missing.row):
+        bound, last = max(bound, relaxed.bound), relaxed
+        if bound >= cutoff or not len(relaxed.missing.row):
             break
-        added = added.with_rows(found.missing)
-        if found.shortfall < WORTH * max(best - bound, 0.0):
+        added = added.with_rows(relaxed.missing)
+        if relaxed.shortfall < WORTH * max(best - bound, 0.0):
             break
-        rows = rows.with_rows(found.missing)
+        rows = rows.with_rows(relaxed.missing)
     return None if last is None else (last._replace(bound=bound), added)
 
 

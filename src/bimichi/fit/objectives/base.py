@@ -1,4 +1,4 @@
-"""What an objective is: a term per bag, and whether and how it can be minimised as convex problems."""
+"""`Objective`: a term per bag, and whether and how it can be minimised as convex problems."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -30,7 +30,7 @@ class Term(NamedTuple):
 
 @jit
 def term_of_bag(term, fused, counts, label):
-    """Term of one bag, from the integrals of its instances; `label` is above 0 for a positive bag, or real."""
+    """Return the term of a bag, from the integrals of its instances; `label` is above 0 for a positive one, or real."""
     return term.of_bag(fused.ctypes, counts.ctypes, fused.size, label, term.first, term.second)
 
 
@@ -56,7 +56,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class ConvexForm:
-    """How the convex solver writes an objective whose bags are decided by one instance each.
+    """The form in which the convex solver writes an objective whose bags are decided by one instance each.
 
     With C the integral, a negative bag costs the square of ``max(sign * C + offset)`` over its instances and
     over `negative`; a positive bag costs ``(1 - sign * C)^2`` of its best instance and sign among `positive`.
@@ -137,28 +137,31 @@ class Objective:
 
     def __post_init__(self) -> None:
         if len(self.settings) > 2:
-            raise InvalidInputError(f"Objective {self.name!r} has {len(self.settings)} settings; it may have two.")
-        given = self.parameters or [setting.default for setting in self.settings]
-        object.__setattr__(self, "parameters", (*given, 0.0, 0.0)[:2])
+            raise InvalidInputError(
+                f"Objective {self.name!r} has {len(self.settings)} settings; it may have two.",
+                code="objective-settings",
+            )
+        numbers = self.parameters or [setting.default for setting in self.settings]
+        object.__setattr__(self, "parameters", (*numbers, 0.0, 0.0)[:2])
 
     @property
     def term(self) -> Term:
-        """What kernels take."""
+        """The objective as kernels take it."""
         return Term(_compiled(self.bag_term, self.fastmath), *self.parameters)
 
     @property
     def output_range(self) -> tuple[float, float]:
-        """Where the fused output lies."""
+        """The range of the fused output."""
         return (0.0, 1.0) if self.absolute or self.links or self.measure == "capacity" else (-1.0, 1.0)
 
     @property
     def links(self) -> bool:
-        """Whether a link is learned with the measure, so that the output is a probability."""
+        """Return whether a link is learned with the measure, so that the output is a probability."""
         return self.convex == "logistic"
 
     @property
     def offers(self) -> frozenset[str]:
-        """What a solver may count on, whatever the data: see `bimichi.fit.problem`."""
+        """The abilities that a solver may count on, whatever the data: see `bimichi.fit.problem`."""
         from bimichi.fit.spaces import ElementSpace, TermSpace  # objectives are listed without SciPy
 
         kind = TermSpace if self.additivity else ElementSpace
@@ -183,19 +186,22 @@ class Objective:
         if self.convex != "mean":
             raise InvalidInputError(
                 f"free_scale=True is for objective='mean', got {self.name!r}. Leave free_scale out, or use 'mean'; "
-                "'logistic' always has a free scale."
+                "'logistic' always has a free scale.",
+                code="free-scale-objective",
+                value=self.name,
             )
         return replace(self, free_scale=True)
 
-    def with_parameters(self, **given: Any) -> "Objective":
+    def with_parameters(self, **numbers: Any) -> "Objective":
         """Return the same objective with these of its `settings`; others keep their defaults."""
         names = [setting.name for setting in self.settings]
-        unknown = sorted(set(given) - set(names))
+        unknown = sorted(set(numbers) - set(names))
         if unknown:
             raise InvalidInputError(
-                f"{unknown[0]!r} is not a parameter of objective {self.name!r}; it has {', '.join(names) or 'none'}."
+                f"{unknown[0]!r} is not a parameter of objective {self.name!r}; it has {', '.join(names) or 'none'}.",
+                code="objective-parameter",
             )
-        chosen = [setting.check(given.get(setting.name, setting.default)) for setting in self.settings]
+        chosen = [setting.check(numbers.get(setting.name, setting.default)) for setting in self.settings]
         return replace(self, parameters=tuple(chosen)) if chosen else self
 
 

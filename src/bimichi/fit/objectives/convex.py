@@ -1,4 +1,4 @@
-"""The mean objective, not in the paper: every instance of a bag counts, softly; one convex problem."""
+"""Objectives that are one convex problem, not in the paper: every instance of a bag counts, softly."""
 
 from dataclasses import replace
 from math import exp, log1p
@@ -7,7 +7,7 @@ from bimichi.fit.objectives.base import Objective
 
 
 def mean_term(fused, counts, size, label, first, second):
-    """Mean of (C - target)^2 over a bag; an instance that stands for several counts as often."""
+    """Return the mean of (C - target)^2 over a bag; an instance that stands for several counts as often."""
     target = second if label > 0 else first
     total, number = 0.0, 0.0
     for i in range(size):
@@ -38,7 +38,7 @@ NORMALISED_MEAN = replace(
 
 
 def logistic_term(fused, counts, size, label, first, second):
-    """Sum of log(1 + e^f) - y f over a bag, f the log-odds; an instance that stands for several counts as often."""
+    """Return the sum of log(1 + e^f) - y f over a bag, f the log-odds; an instance counts as often as it occurs."""
     total = 0.0
     for i in range(size):
         f = fused[i]

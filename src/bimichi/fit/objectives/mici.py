@@ -1,4 +1,4 @@
-"""MICI's min-max objective: negative bags to 0, positive bags to 1."""
+"""MICI's objectives: negative bags to 0, positive bags to 1, by a capacity."""
 
 import math
 

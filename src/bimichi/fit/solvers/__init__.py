@@ -1,4 +1,4 @@
-"""How an objective is minimised. One file each; a new one is added to `SOLVERS`."""
+"""Solvers: how an objective is minimised. One file each, one line each in `SOLVERS`."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,6 +11,7 @@ from bimichi.fit.problem import Problem
 from bimichi.fit.solvers.binary import BinarySolver
 from bimichi.fit.solvers.convex import ConvexSolver
 from bimichi.fit.solvers.evolutionary import EvolutionarySolver
+from bimichi.registry import Registry
 
 __all__ = [
     "SOLVERS",
@@ -25,8 +26,28 @@ __all__ = [
     "solver_record",
 ]
 
-SOLVERS: dict[str, type] = {"convex": ConvexSolver, "evolutionary": EvolutionarySolver, "binary": BinarySolver}
-"""Solvers by name. Whether one suits an objective follows from its `needs`; see `bimichi.fit.problem`."""
+
+def _check(_: str, solver: Any) -> type:
+    if not isinstance(solver, type) or not callable(getattr(solver, "solve", None)):
+        raise InvalidInputError(
+            f"solver must be a class with a method solve, got {solver!r}.",
+            code="solver-kind",
+            argument="solver",
+            value=solver,
+        )
+    return solver
+
+
+SOLVERS = Registry(
+    "bimichi.solvers",
+    {
+        "convex": "bimichi.fit.solvers.convex:ConvexSolver",
+        "evolutionary": "bimichi.fit.solvers.evolutionary:EvolutionarySolver",
+        "binary": "bimichi.fit.solvers.binary:BinarySolver",
+    },
+    _check,
+)
+"""Solver classes by name. Whether one suits an objective follows from its `needs`; see `bimichi.fit.problem`."""
 
 SOLVER_PRESETS: dict[str, Callable[[], Any]] = {
     "paper": lambda: EvolutionarySolver.preset("paper"),
@@ -46,10 +67,12 @@ def register_solver(name: str, solver: type) -> None:
     InvalidInputError
         If it has no method `solve`, or another has this name.
     """
-    if not callable(getattr(solver, "solve", None)):
-        raise InvalidInputError(f"solver must be a class with a method solve, got {solver!r}.")
-    if SOLVERS.setdefault(name, solver) is not solver:
-        raise InvalidInputError(f"A solver named {name!r} is registered already; choose another name.")
+    if name not in SOLVERS:
+        SOLVERS.register(name, solver)
+    elif SOLVERS[name] is not solver:
+        raise InvalidInputError(
+            f"A solver named {name!r} is registered already; choose another name.", code="solver-taken"
+        )
 
 
 def get_solver(solver: Any, objective: Objective | None = None) -> Any:
@@ -70,12 +93,17 @@ def get_solver(solver: Any, objective: Objective | None = None) -> Any:
     """
     if objective is not None and isinstance(solver, str) and solver == "auto":
         solver = "convex" if objective.convex else "evolutionary"
-    if isinstance(solver, str) and solver in (SOLVERS | SOLVER_PRESETS):
-        return (SOLVERS | SOLVER_PRESETS)[solver]()
+    if isinstance(solver, str) and (make := SOLVER_PRESETS.get(solver) or SOLVERS.get(solver)):
+        return make()
     if callable(getattr(solver, "solve", None)) and not isinstance(solver, type):
         return solver
     names = ", ".join([*SOLVERS, *SOLVER_PRESETS])
-    raise InvalidInputError(f"solver must be one of {names} or a solver object, got {solver!r}.")
+    raise InvalidInputError(
+        f"solver must be one of {names} or a solver object, got {solver!r}.",
+        code="solver-unknown",
+        argument="solver",
+        value=solver,
+    )
 
 
 @dataclass(frozen=True)
@@ -89,7 +117,8 @@ class SavedSolver:
         """Raise an error that says how to fit."""
         raise InvalidInputError(
             f"The model was fitted by {self.name}, which a model file can name but not contain. To refit it, set "
-            "solver to a solver object, or call register_solver before loading the model."
+            "solver to a solver object, or call register_solver before loading the model.",
+            code="solver-foreign",
         )
 
 
@@ -101,23 +130,23 @@ def solver_record(solver: Any) -> tuple[str, dict[str, Any]]:
     if isinstance(solver, SavedSolver):
         return solver.name, solver.options
     kind = type(solver)
-    names = [name for name, known in SOLVERS.items() if known is kind]
+    name = next((name for name in SOLVERS if SOLVERS[name] is kind), None)
     arguments = [name for name in signature(kind).parameters if name not in UNRECORDED]
     options = {name: getattr(solver, name) for name in arguments if _is_plain(getattr(solver, name, ...))}
-    return names[0] if names else f"{kind.__module__}.{kind.__qualname__}", options
+    return name or f"{kind.__module__}.{kind.__qualname__}", options
 
 
 def solver_from_record(name: str, options: dict[str, Any]) -> Any:
     """Return the solver that `solver_record` described; nothing is imported for it."""
     if not isinstance(name, str) or not isinstance(options, dict):
-        raise InvalidInputError("its solver must have a name and options.")
+        raise InvalidInputError("its solver must have a name and options.", code="model-solver")
     if name not in SOLVERS:
         return SavedSolver(name, options)
     options = {key: value for key, value in options.items() if key not in UNRECORDED}
     try:
         return SOLVERS[name](**options)
     except TypeError as error:
-        raise InvalidInputError(f"its options do not fit the solver {name!r}: {error}.") from error
+        raise InvalidInputError(f"its options do not fit the solver {name!r}: {error}.", code="model-solver") from error
 
 
 def _is_plain(value: Any) -> bool:

@@ -12,6 +12,7 @@ from bimichi._jit import jit
 from bimichi.fit.problem import InMemory, Solution, check_solver
 from bimichi.integral.planes import check_n_jobs
 from bimichi.measures.capacity import ENUMERATION_LIMIT, binary_values
+from bimichi.record import Status
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ class BinarySolver:
             candidates = candidates[np.argsort(candidates.sum(axis=1), kind="stable")]
             with ThreadPoolExecutor(jobs) as pool:
                 J = np.concatenate([*pool.map(lambda part: _values(*bags, part), np.array_split(candidates, jobs))])
-            status = f"exact: all {len(candidates):,} binary measures"
+            status = Status.EXACT
         else:
             seeds = rng.spawn(self.n_restarts)  # of random capacities, each cut at a random height
             starts = [problem.space.sample(seed) > seed.uniform(0.02, 0.98) for seed in seeds]
@@ -61,7 +62,7 @@ class BinarySolver:
             with ThreadPoolExecutor(jobs) as pool:
                 J = np.array(list(pool.map(lambda start: _descend(*bags, start), starts)))
             candidates = np.array(starts)
-            status = f"local search, {self.n_restarts} restarts"
+            status = Status.LOCAL
         best = int(np.lexsort((candidates.sum(axis=1), J))[0])
         values = candidates[best].astype(np.float64)
         return Solution(values, problem.value(values), status, len(J), np.minimum.accumulate(J), starts=J)
@@ -69,7 +70,7 @@ class BinarySolver:
 
 @jit
 def _reach(X, offsets):
-    """For each bag and set, the largest over the bag's instances of the smallest source in the set."""
+    """Return, for each bag and set, the largest over the bag's instances of the smallest source in the set."""
     n_bags, m = offsets.size - 1, X.shape[1]
     reach = np.zeros((n_bags, 1 << m))
     least = np.empty(1 << m)
@@ -98,15 +99,15 @@ def _value_of(reach, labels, weights, wins):
 
 @jit
 def _values(reach, labels, weights, candidates):
-    found = np.empty(len(candidates))
+    values = np.empty(len(candidates))
     for i in range(len(candidates)):
-        found[i] = _value_of(reach, labels, weights, candidates[i])
-    return found
+        values[i] = _value_of(reach, labels, weights, candidates[i])
+    return values
 
 
 @jit
 def _may_flip(wins, code):
-    """Whether `wins` stays monotone: a set without winning neighbours below may lose, one without losing above, win."""
+    """Return whether `wins` stays monotone: a set may lose if none below wins, and win if none above loses."""
     bit = 1
     while bit < wins.size:
         if wins[code] and code & bit and wins[code ^ bit]:

@@ -6,7 +6,6 @@ instances improves it; several starts look for the best such point.
 """
 
 import logging
-import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -18,7 +17,7 @@ from numpy.random import Generator
 from bimichi._checks import check_integer, check_number
 from bimichi._progress import checkpoint, status_line
 from bimichi._types import Floats, Ints
-from bimichi.errors import InvalidInputError
+from bimichi.errors import InvalidInputError, warn
 from bimichi.fit.certificate.candidates import Candidates, Region
 from bimichi.fit.certificate.relaxation import Relaxation, all_measures
 from bimichi.fit.certificate.tree import Certified, Incumbent, Limits, certify
@@ -34,10 +33,10 @@ from bimichi.fit.solvers.descent import (
     take_up_missing,
 )
 from bimichi.fit.solvers.newton import solve_free_scale, solve_logistic
-from bimichi.fit.spaces.elements import ElementSpace
 from bimichi.fit.spaces.order import POLISH, PRECISION
 from bimichi.fit.working_set import WorkingSet
 from bimichi.integral.planes import check_n_jobs
+from bimichi.record import ENDINGS, Status
 
 NEAR = (1e-7, 1e-9, 1e-11)  # what counts as equal: the first by which J does not rise
 ROUNDING = 1e-15  # of J, which is a sum
@@ -49,8 +48,7 @@ def snapped(problem: Any, solution: Solution) -> Solution:
         values = problem.space.snapped(solution.values, near)
         if (values == solution.values).all():
             return solution
-        given = () if solution.link is None else (solution.link,)
-        value = float(problem.value(values, *given))
+        value = float(problem.value(values, *(() if solution.link is None else (solution.link,))))
         if value <= solution.objective_value * (1 + ROUNDING):
             bound = solution.lower_bound
             history = np.append(solution.history[:-1], min(value, solution.objective_value))
@@ -71,14 +69,14 @@ START_ROWS = 200  # rows of positive bags up to which the relaxation is as quick
 def relaxed_start(working: WorkingSet, rng: Generator) -> Floats | None:
     """Return the measure that the relaxation of the whole problem finds; None where that would take long."""
     problem, space = working.problem, working.space
-    if not isinstance(problem, InMemory) or not isinstance(space, ElementSpace) or space.size > 3**4:
+    if not isinstance(problem, InMemory) or space.lattice is None or space.size > 3**4:
         return None
     if len(working.form.positive) * np.diff(problem.bags.offsets)[problem.labels].sum() > START_ROWS:
         return None
     relaxation = _relaxation(working, rng)
     rows = relaxation.worst_rows(space.middle())
-    found = relaxation.solve(all_measures(relaxation.region, relaxation.candidates), rows)
-    return None if found is None else found.values
+    relaxed = relaxation.solve(all_measures(relaxation.region, relaxation.candidates), rows)
+    return None if relaxed is None else relaxed.values
 
 
 def prove(
@@ -102,31 +100,36 @@ def prove(
         states[state.best_value] = state
         return Incumbent(state.best, state.best_value)
 
-    found = certify(_relaxation(working, rng), Incumbent(best.best, best.best_value), improve, limits, n_jobs, report)
-    return states[found.best.value], found
+    proof = certify(_relaxation(working, rng), Incumbent(best.best, best.best_value), improve, limits, n_jobs, report)
+    return states[proof.best.value], proof
 
 
-def check_provable(problem: object, space: object) -> None:
+def check_provable(problem: Problem) -> None:
     """Refuse problems that no certificate can be made for."""
     remedy = "Leave out certify=True."
     if not isinstance(problem, InMemory):
-        raise InvalidInputError(f"certify=True needs its data in memory, not in parts on a cluster. {remedy}")
-    if not isinstance(space, ElementSpace):
         raise InvalidInputError(
-            f"certify=True is for bi-capacities and capacities with all elements, not for additive ones. {remedy}"
+            f"certify=True needs its data in memory, not in parts on a cluster. {remedy}", code="certify-memory"
+        )
+    space = problem.space
+    if space.lattice is None:
+        raise InvalidInputError(
+            f"certify=True is for bi-capacities and capacities with all elements, not for additive ones. {remedy}",
+            code="certify-additive",
         )
     if space.size > MAX_ELEMENTS:
         raise InvalidInputError(
             f"certify=True is for at most {MAX_ELEMENTS:,} elements (seven sources), and {space.n_sources} sources "
-            f"have {space.size:,}. Use fewer sources, or leave out certify=True."
+            f"have {space.size:,}. Use fewer sources, or leave out certify=True.",
+            code="certify-elements",
         )
 
 
 def _relaxation(working: WorkingSet, rng: Generator) -> Relaxation:
-    problem, space = working.problem, working.space
+    problem, lattice = working.problem, working.space.lattice
     assert isinstance(problem, InMemory)
-    assert isinstance(space, ElementSpace)
-    return Relaxation(working, Candidates(problem, working.form, Region(space.lattice), rng))
+    assert lattice is not None
+    return Relaxation(working, Candidates(problem, working.form, Region(lattice), rng))
 
 
 log = logging.getLogger(__name__)
@@ -205,7 +208,7 @@ class ConvexSolver:
         if form == "mean" or form is None:
             return solve_least_squares(problem)
         if self.certify:
-            check_provable(problem, problem.space)
+            check_provable(problem)
         working, jobs = WorkingSet(problem, form), check_n_jobs(n_jobs)
         states = [begin(working, values, signs) for values, signs in self._starts(working, rng)]
         states = [take_up_missing(working, state) for state in states]
@@ -226,8 +229,12 @@ class ConvexSolver:
             best, proof = self._prove(working, best, rng, jobs, verbose)
         if verbose:
             log.info("J of each start: %s; the best ended %s after %d rounds", values, best.status, len(best.history))
-        if best.status.startswith("the QP"):
-            warnings.warn(f"The convex solver ended early: {best.status}. The result is valid.", stacklevel=2)
+        if best.status is Status.UNSOLVED:
+            warn(
+                f"The convex solver ended early: {ENDINGS[best.status]}. The result is valid.",
+                code="solver-ended-early",
+                stacklevel=2,
+            )
         return snapped(problem, solution_of(working, best, values, proof))
 
     def quick(self) -> "ConvexSolver":
@@ -240,9 +247,9 @@ class ConvexSolver:
         limits = Limits(self.gap, self.absolute_gap, self.max_nodes, self.time_limit)
         with status_line("Proving", verbose) as show:
 
-            def report(found: Certified) -> None:
-                gap = (found.best.value - found.bound) / (abs(found.best.value) or 1.0)
-                show(f"J {found.best.value:.6g}, bound {found.bound:.6g}, gap {gap:.3%}, {found.n_nodes} nodes")
+            def report(proof: Certified) -> None:
+                gap = (proof.best.value - proof.bound) / (abs(proof.best.value) or 1.0)
+                show(f"J {proof.best.value:.6g}, bound {proof.bound:.6g}, gap {gap:.3%}, {proof.n_nodes} nodes")
 
             return prove(working, best, limits, rng, (self.tolerance, self.max_rounds), n_jobs, report)
 
@@ -275,7 +282,7 @@ class ConvexSolver:
             checkpoint()
             for start in going:
                 if len(states[start].history) >= self.max_rounds:
-                    states[start] = replace(states[start], status="reached max_rounds")
+                    states[start] = replace(states[start], status=Status.MAX_ROUNDS)
             going = [k for k in going if not states[k].status and owner.get(states[k].witnesses.key, k) == k]
             solved = [states[start].witnesses.key for start in going]
             n_programs[0] += len(going)
@@ -291,10 +298,14 @@ class ConvexSolver:
 def solve_least_squares(problem: Problem | Summed, completion: str = "lowest") -> Solution:
     """Minimise an objective that is one sum of squares by one QP; values without weight follow by `completion`."""
     first, second = problem.objective.parameters
-    found = problem.space.least_squares(problem, (first, second), completion, (POLISH, PRECISION))
-    status = "converged" if found else "the QP could not be solved"
-    if not found:
-        warnings.warn(f"The convex solver failed: {status}; a neutral measure is returned.", stacklevel=3)
-    values, bound = found or (problem.space.middle(), -np.inf)
+    minimum = problem.space.least_squares(problem, (first, second), completion, (POLISH, PRECISION))
+    status = Status.CONVERGED if minimum else Status.UNSOLVED
+    if not minimum:
+        warn(
+            f"The convex solver failed: {ENDINGS[status]}; a neutral measure is returned.",
+            code="solver-failed",
+            stacklevel=3,
+        )
+    values, bound = minimum or (problem.space.middle(), -np.inf)
     value = problem.value(values)
     return snapped(problem, Solution(values, value, status, 1, np.array([value]), lower_bound=min(bound, value)))

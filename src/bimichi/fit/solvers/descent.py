@@ -11,13 +11,14 @@ from bimichi.fit.problem import InMemory, Solution
 from bimichi.fit.spaces.base import Order
 from bimichi.fit.spaces.order import POLISH, PRECISION
 from bimichi.fit.working_set import Answer, Cuts, Witnesses, WorkingSet
+from bimichi.record import Status
 
 RISE = 1e-9  # what is less, relative to J, may be rounding
 
 
 @dataclass(frozen=True, eq=False)
 class Descent:
-    """Where a start has come to."""
+    """The state of one start."""
 
     values: Floats
     best: Floats  # the values with the least J so far
@@ -30,7 +31,7 @@ class Descent:
     bound: float = -np.inf  # no measure has a smaller J with the witnesses of the last complete step
     reached: float = -np.inf  # the highest minimum of a QP with the present witnesses
     history: tuple[float, ...] = ()  # J whenever it fell
-    status: str = ""  # why it ended; empty while it goes on
+    status: Status | None = None  # None while it goes on
 
 
 def begin(working: WorkingSet, values: Floats, signs: Ints | None = None) -> Descent:
@@ -47,9 +48,8 @@ def step(working: WorkingSet, state: Descent, tolerance: float, precision: float
     chosen = working.chosen(state.values, state.kept)
     answer = working.solve(chosen, state.witnesses, working.order, precision, state.values)
     if answer is None:
-        status = f"the QP of round {len(state.history) + 1} could not be solved"
         nothing = state.missing.take(np.empty(0, np.int64))
-        return replace(state, order=working.order, missing=nothing, complete=False, status=status)
+        return replace(state, order=working.order, missing=nothing, complete=False, status=Status.UNSOLVED)
     order, violated = working.order.with_violated(answer.partial, tolerance)
     measure = working.completed(answer.partial, state.witnesses)
     seen = working.problem.extremes(measure.values)
@@ -73,7 +73,7 @@ def step(working: WorkingSet, state: Descent, tolerance: float, precision: float
         answer.bound if complete else state.bound,
         -np.inf if gained else reached,
         (*state.history, value) if gained else state.history,
-        "converged" if ended else "",
+        Status.CONVERGED if ended else None,
     )
 
 
@@ -96,30 +96,31 @@ def descend(working: WorkingSet, state: Descent, tolerance: float, max_rounds: i
     while not state.status:
         state = take_up_missing(working, step(working, state, tolerance))
         if not state.status and len(state.history) >= max_rounds:
-            state = replace(state, status="reached max_rounds")
+            state = replace(state, status=Status.MAX_ROUNDS)
     return state
 
 
 def polish(working: WorkingSet, state: Descent, tolerance: float) -> Descent:
     """Solve the last QP once more, as precisely as can be; what trouble there is then does not matter."""
     status, history = state.status, state.history
-    going = status == "converged" and working.space.polishes
+    going = status is Status.CONVERGED and working.space.polishes
     while going:
-        state = take_up_missing(working, step(working, replace(state, status=""), tolerance, POLISH))
+        state = take_up_missing(working, step(working, replace(state, status=None), tolerance, POLISH))
         going = not state.complete and not state.status
     return replace(state, status=status, history=history)
 
 
 def solution_of(working: WorkingSet, state: Descent, starts: Floats, proof: Certified | None = None) -> Solution:
-    """What to report of the best of all starts, whose J are `starts`, and of the proof, if there is one."""
+    """Return what to report of the best of all starts, whose J are `starts`, and of the proof, if there is one."""
+    assert state.status is not None  # every start ends
     witnesses = working.problem.instances(state.witnesses.row)
-    bound = min(state.bound, state.best_value) if state.status == "converged" else None
+    bound = min(state.bound, state.best_value) if state.status is Status.CONVERGED else None
     history = np.array(state.history or [state.best_value])
-    found = Solution(state.best, state.best_value, state.status, len(history), history, witnesses, bound, starts)
+    solution = Solution(state.best, state.best_value, state.status, len(history), history, witnesses, bound, starts)
     if proof is None:
-        return found
+        return solution
     return replace(
-        found,
+        solution,
         global_bound=max(min(proof.bound, state.best_value), 0.0),  # J is a sum of squares
         n_nodes=proof.n_nodes,
         certificate=proof.certificate,
@@ -139,7 +140,7 @@ def improve_by_moves(working: WorkingSet, best: Descent, tolerance: float, max_r
     second best row, then the third, and so on.
     """
     problem = working.problem
-    if not isinstance(problem, InMemory) or best.status != "converged":
+    if not isinstance(problem, InMemory) or best.status is not Status.CONVERGED:
         return best
     options = _Options(working, problem)
     if len(options.rows) <= FEW and working.space.size <= FEW_VALUES:
@@ -164,7 +165,7 @@ def _trial(
     working: WorkingSet, best: Descent, witnesses: Witnesses, tolerance: float, max_rounds: int
 ) -> tuple[Descent, int]:
     """Descend with other witnesses until J is below the best or cannot be; and how many programs that took."""
-    state = replace(best, witnesses=witnesses, complete=False, reached=-np.inf, status="")
+    state = replace(best, witnesses=witnesses, complete=False, reached=-np.inf, status=None)
     enough = best.best_value - RISE * (working.scale + best.best_value)
     n_programs = 0
     while not state.status:
@@ -173,7 +174,7 @@ def _trial(
         if state.best_value >= enough and state.reached >= enough:
             return best, n_programs
         if not state.status and len(state.history) >= max_rounds + len(best.history):
-            state = replace(state, status="reached max_rounds")
+            state = replace(state, status=Status.MAX_ROUNDS)
     return state, n_programs
 
 

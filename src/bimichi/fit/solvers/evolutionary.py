@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple, Self, cast
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.random import Generator
@@ -25,9 +25,9 @@ from bimichi.errors import InvalidInputError
 from bimichi.fit.objectives.base import Term, term_of_bag
 from bimichi.fit.problem import InMemory, Solution, check_solver
 from bimichi.fit.solvers.population import Population, bounds_of, copy, draw, drawing_order, uniform
-from bimichi.fit.spaces import ElementSpace
 from bimichi.integral.planes import check_n_jobs
 from bimichi.measures.lattice import Lattice
+from bimichi.record import Status
 
 BLOCK_WORK = 2_000_000_000  # row visits per block; progress, callbacks, checkpoints and stopping follow each
 
@@ -142,29 +142,31 @@ class EvolutionarySolver:
         evolved: Callable[[Population, int], Population],
         fingerprint: str,
         show: Callable[[int, float | None], None],
-    ) -> tuple[Population, str]:
+    ) -> tuple[Population, Status]:
         """Evolve block by block; return the last population, and why it is the last."""
         if self._stalled(now.history, 0):  # resumed with less patience
-            return now, "converged"
+            return now, Status.CONVERGED
         while now.generation < self.max_iter:
             checkpoint()
             before, now = now, evolved(now, min(block, self.max_iter - now.generation))
             show(now.generation - before.generation, now.best_value)
             end = self._stalled(now.history, before.generation)
             if end:
-                return now if end == now.generation else evolved(before, end - before.generation), "converged"
+                return now if end == now.generation else evolved(before, end - before.generation), Status.CONVERGED
             if self.checkpoint is not None and now.generation % block == 0:
                 now.save(self.checkpoint, fingerprint)
             if self.callback is not None and self.callback(now.generation, now.best_value, now.best):
-                return now, "stopped by the callback"
-        return now, "reached max_iter"
+                return now, Status.STOPPED
+        return now, Status.MAX_ITER
 
     def _population(self, problem: InMemory, rng: Generator, fingerprint: str) -> Population:
-        """A new population, or that of the checkpoint."""
+        """Return a new population, or that of the checkpoint."""
         if self.checkpoint is None:
             return Population.start(problem.space.size, self.population_size, rng)
         if not Path(self.checkpoint).absolute().parent.is_dir():
-            raise InvalidInputError(f"The folder of checkpoint {self.checkpoint} does not exist; create it first.")
+            raise InvalidInputError(
+                f"The folder of checkpoint {self.checkpoint} does not exist; create it first.", code="checkpoint-folder"
+            )
         if Path(self.checkpoint).exists():
             return Population.load(self.checkpoint, fingerprint, problem.space, self.population_size)
         new = Population.start(problem.space.size, self.population_size, rng)
@@ -172,14 +174,14 @@ class EvolutionarySolver:
         return new
 
     def _stalled(self, history: Sequence[float], after: int) -> int:
-        """The first generation after this one at which patience ends; 0 if there is none."""
+        """Return the first generation after this one at which patience ends; 0 if there is none."""
         if self.patience is None:
             return 0
         best = np.asarray(history)
         stalled = best[: -self.patience] - best[self.patience :] <= self.tolerance
-        found = np.flatnonzero(stalled) + self.patience + 1
-        found = found[found > after]
-        return int(found[0]) if found.size else 0
+        ends = np.flatnonzero(stalled) + self.patience + 1
+        ends = ends[ends > after]
+        return int(ends[0]) if ends.size else 0
 
 
 AS_PRINTED: Mapping[str, Any] = {"element_choice": "touched", "sampling": "breadth-first"}
@@ -198,7 +200,7 @@ class _Setting(NamedTuple):
 
 
 class _Index(NamedTuple):
-    """Which rows give weight to an element: entries start[e]..start[e+1], by row, so by bag."""
+    """The rows that give weight to an element: entries start[e]..start[e+1], by row, so by bag."""
 
     start: Ints
     row: NDArray[np.int32]
@@ -209,18 +211,20 @@ class _Index(NamedTuple):
 
 
 def _fingerprint(problem: InMemory, solver: EvolutionarySolver, block: int) -> str:
-    """What must be the same for a search to resume from a checkpoint."""
+    """Return a hash of what must be the same for a search to resume from a checkpoint."""
     free = {"callback", "checkpoint", "max_iter", "patience", "tolerance"}
     options = {key: value for key, value in vars(solver).items() if key not in free}
-    what = [problem.objective.name, problem.objective.parameters, asdict(_lattice(problem)), options, block]
-    digest = hashlib.sha256(json.dumps(what).encode())
+    content = [problem.objective.name, problem.objective.parameters, asdict(_lattice(problem)), options, block]
+    digest = hashlib.sha256(json.dumps(content).encode())
     for array in problem.table:
         digest.update(np.ascontiguousarray(array).data)
     return digest.hexdigest()
 
 
 def _lattice(problem: InMemory) -> Lattice:
-    return cast(ElementSpace, problem.space).lattice  # a need of the solver, which was checked
+    lattice = problem.space.lattice
+    assert lattice is not None  # a need of the solver, which was checked
+    return lattice
 
 
 def _choice(problem: InMemory, element_choice: str) -> Floats:
@@ -260,7 +264,7 @@ def _fuse_bag(rows, values, b, fused):
 
 @jit
 def _evaluate(rows, objective, values, limit, fused, terms):
-    """J of a whole measure; infinite as soon as it cannot be below `limit`, since terms are not negative."""
+    """Return J of a whole measure; infinite as soon as it cannot be below `limit`, since terms are not negative."""
     total = 0.0
     for b in range(terms.size):
         start, stop = rows.offsets[b], rows.offsets[b + 1]
@@ -274,7 +278,7 @@ def _evaluate(rows, objective, values, limit, fused, terms):
 
 @jit
 def _shift(rows, index, objective, code, delta, J, fused, terms, scratch, accept):
-    """J after element `code` rises by delta, from the bags that use it; kept in `fused` and `terms` if `accept`.
+    """Return J after element `code` rises by delta, from the bags that use it; kept in `fused` and `terms` if `accept`.
 
     Otherwise infinite as soon as it cannot be below J, since terms are not negative.
     """
@@ -306,7 +310,7 @@ def _shift(rows, index, objective, code, delta, J, fused, terms, scratch, accept
 
 @jit
 def _first_above(rising, x):
-    """Index of the first number above x, by halving; numba's own search takes a second to compile."""
+    """Return index of the first number above x, by halving; numba's own search takes a second to compile."""
     low, high = 0, rising.size
     while low < high:
         middle = (low + high) // 2

@@ -7,7 +7,6 @@ be below, follows from the derivatives.
 """
 
 import logging
-import warnings
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -15,11 +14,13 @@ from scipy.special import logit
 
 from bimichi._progress import checkpoint
 from bimichi._types import Floats
+from bimichi.errors import warn
 from bimichi.fit.problem import Problem, Solution
 from bimichi.fit.spaces.lines import FLAT, SLOPE_LIMIT, Limits, Line, LineProgram
 from bimichi.fit.spaces.order import POLISH, PRECISION
 from bimichi.fit.spaces.sums import Gram, LossSums
 from bimichi.link import Link
+from bimichi.record import ENDINGS, Status
 
 log = logging.getLogger(__name__)
 
@@ -48,12 +49,12 @@ class _Newton:
     history: list[float] = field(default_factory=list)
 
     def loss(self, line: Line, step: int = 1) -> LossSums:
-        found = self.problem.total("log_loss", values=line.values, offset=float(line.offset), step=step)
-        return LossSums(*(part / self.total for part in found))
+        sums = self.problem.total("log_loss", values=line.values, offset=float(line.offset), step=step)
+        return LossSums(*(part / self.total for part in sums))
 
-    def descend(self, gap: float, sparse: bool = False) -> str:
+    def descend(self, gap: float, sparse: bool = False) -> Status:
         """Take steps until the loss is within `gap` of the bound; with `sparse`, of the loss of some instances."""
-        every, self.bound, known, promise, near = self.step if sparse else 1, -np.inf, np.inf, np.inf, False
+        every, self.bound, before, promise, near = self.step if sparse else 1, -np.inf, np.inf, np.inf, False
         sums = self.loss(self.line, every)
         for _ in range(ROUNDS):
             checkpoint()
@@ -63,24 +64,24 @@ class _Newton:
             self.bound = max(self.bound, self.program.bound(sums, form, self.line, limits))
             distance = sums.value - self.bound
             if distance <= gap:
-                return "converged"
-            if distance > 0.5 * known:
+                return Status.CONVERGED
+            if distance > 0.5 * before:
                 if sparse or (near and promise <= NOTHING * sums.value):
-                    return "converged"  # as far as numbers can tell; the bound says how far that is
+                    return Status.CONVERGED  # as far as numbers can tell; the bound says how far that is
                 if self.step > 1:
                     self.step = max(1, self.step // 4)
                     form = self._curvature()
-            known = distance
+            before = distance
             near = not sparse and promise < NEAR * sums.value
             precisions = (POLISH, FINE, PRECISION) if near else (PRECISION, FINE)
             tries = (self.program.minimise(form, sums, self.line, precision) for precision in precisions)
-            target = next((found for found in tries if found is not None), None)
+            target = next((line for line in tries if line is not None), None)
             if target is None:
-                return "the QP could not be solved"
+                return Status.UNSOLVED
             promise = -self._slope(sums, target)
             sums = self._search(sums, target, every)
             self.history += [] if sparse else [sums.value * self.total]
-        return "reached the largest number of rounds"
+        return Status.MAX_ROUNDS
 
     def _curvature(self) -> Gram:
         line = self.line
@@ -88,7 +89,7 @@ class _Newton:
         return Gram(*(part / self.total for part in form))
 
     def _slope(self, sums: LossSums, target: Line) -> float:
-        """How quickly the loss falls at the start of the way to a target, per whole way."""
+        """Return how quickly the loss falls at the start of the way to a target, per whole way."""
         there, here = target, self.line
         return float(sums.gradient @ (there.values - here.values) + sums.offset * (there.offset - here.offset))
 
@@ -100,10 +101,10 @@ class _Newton:
         slope, share = self._slope(sums, target), 1.0
         while share == 1 or -share * slope > NOTHING * sums.value:
             line = self.line.toward(target, share)
-            found = self.loss(line, every)
-            if found.value < sums.value + 1e-4 * share * min(slope, 0.0) + ROUNDING * sums.value:
+            there = self.loss(line, every)
+            if there.value < sums.value + 1e-4 * share * min(slope, 0.0) + ROUNDING * sums.value:
                 self.line = line
-                return found
+                return there
             share /= 2
         return sums
 
@@ -114,17 +115,21 @@ def solve_logistic(problem: Problem, quiet: bool = False) -> Solution:
     nothing = Line(np.zeros(space.size), 0.0, 0.0)
     total, positive = problem.total("mass")
     rate = float(positive / total)
-    known, n = float(logit(rate)), problem.total("n_rows")
-    start = nothing._replace(offset=known)
+    odds, n = float(logit(rate)), problem.total("n_rows")
+    start = nothing._replace(offset=odds)
     program = space.lines(problem.total("use") / total)
-    newton = _Newton(problem, program, total, SLOPE_LIMIT + abs(known), start, max(1, n // ROUGH))
+    newton = _Newton(problem, program, total, SLOPE_LIMIT + abs(odds), start, max(1, n // ROUGH))
     entropy = float(-rate * np.log(rate) - (1 - rate) * np.log1p(-rate))
     if newton.step > 1:
         newton.descend(1e-4 * entropy, sparse=True)
         newton.step = max(1, n // SAMPLE)
     status = newton.descend(GAP * entropy)
-    if status.startswith("the QP") and not quiet:
-        warnings.warn(f"The convex solver ended early: {status}. The result is valid.", stacklevel=4)
+    if status is Status.UNSOLVED and not quiet:
+        warn(
+            f"The convex solver ended early: {ENDINGS[status]}. The result is valid.",
+            code="solver-ended-early",
+            stacklevel=4,
+        )
     return _solution(newton, status, rate, quiet)
 
 
@@ -134,17 +139,21 @@ def solve_free_scale(problem: Problem) -> Solution:
     start = Line(np.zeros(space.size), 0.0, 0.0)
 
     def loss(line: Line) -> LossSums:
-        found = problem.total("squared_loss", values=line.values, offset=float(line.offset), targets=targets)
-        return LossSums(*(part / total for part in found))
+        sums = problem.total("squared_loss", values=line.values, offset=float(line.offset), targets=targets)
+        return LossSums(*(part / total for part in sums))
 
     form = problem.total("square_curvature")
     program = space.lines(form.linear / total)
     form, sums = Gram(*(part / total for part in form)), loss(start)
     tries = (program.minimise(form, sums, start, precision) for precision in (POLISH, FINE, PRECISION))
-    line = next((found for found in tries if found is not None), None)
-    status = "converged" if line else "the QP could not be solved"
+    line = next((line for line in tries if line is not None), None)
+    status = Status.UNSOLVED if line is None else Status.CONVERGED
     if line is None:
-        warnings.warn(f"The convex solver failed: {status}; a neutral measure is returned.", stacklevel=4)
+        warn(
+            f"The convex solver failed: {ENDINGS[status]}; a neutral measure is returned.",
+            code="solver-failed",
+            stacklevel=4,
+        )
         line = start
     flat = line.slope < FLAT
     values: Floats = space.middle() if flat else program.measure(line)
@@ -154,7 +163,7 @@ def solve_free_scale(problem: Problem) -> Solution:
     return Solution(values, value, status, 1, np.array([value]), lower_bound=min(bound, value), link=link)
 
 
-def _solution(newton: _Newton, status: str, rate: float, quiet: bool) -> Solution:
+def _solution(newton: _Newton, status: Status, rate: float, quiet: bool) -> Solution:
     line, problem = newton.line, newton.problem
     flat = line.slope < FLAT
     values: Floats = problem.space.middle() if flat else newton.program.measure(line)

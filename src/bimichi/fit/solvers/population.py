@@ -37,7 +37,7 @@ class Population:
 
     @property
     def generation(self) -> int:
-        """How many generations have passed."""
+        """Number of generations that have passed."""
         return len(self.history)
 
     @property
@@ -64,19 +64,27 @@ class Population:
     def load(cls, path: str | PathLike[str], fingerprint: str, space: Space, size: int) -> "Population":
         """Read a checkpoint of `size` measures, if it is of the search with this fingerprint."""
         try:
-            found, made = cls._read(Path(path))
+            recorded, population = cls._read(Path(path))
         except Exception as error:  # whatever NumPy makes of a damaged file
-            raise ModelFileError(f"Cannot read the checkpoint {path}: {error}.") from error
-        if found != fingerprint:
+            raise ModelFileError(
+                f"Cannot read the checkpoint {path}: {error}.", code="checkpoint-unreadable"
+            ) from error
+        if recorded != fingerprint:
             raise ModelFileError(
                 f"The checkpoint {path} is of other data, another objective, other solver parameters or another "
-                "version. Delete it to start over, or name another file."
+                "version. Delete it to start over, or name another file.",
+                code="checkpoint-of-another",
             )
         try:
-            made._check(space, size)
+            population._check(space, size)
         except InvalidInputError as error:
-            raise ModelFileError(f"The checkpoint {path} is damaged: {error} Delete it to start over.") from error
-        return made
+            raise ModelFileError(
+                f"The checkpoint {path} is damaged: {error} Delete it to start over.",
+                code=error.code,
+                argument=error.argument,
+                value=error.value,
+            ) from error
+        return population
 
     @classmethod
     def _read(cls, path: Path) -> tuple[str, "Population"]:
@@ -98,11 +106,15 @@ class Population:
         for name, (kind, shape) in shapes.items():
             array = getattr(self, name)
             if array.dtype != kind or array.shape != shape:
-                raise InvalidInputError(f"{name} is {array.dtype} {array.shape}, not {kind.__name__} {shape}.")
+                raise InvalidInputError(
+                    f"{name} is {array.dtype} {array.shape}, not {kind.__name__} {shape}.",
+                    code="checkpoint-array",
+                    argument=name,
+                )
         if not all(isinstance(value, float) for value in self.history) or np.isnan(self.history).any():
-            raise InvalidInputError("its history must be numbers.")
+            raise InvalidInputError("its history must be numbers.", code="checkpoint-history")
         if np.isnan(self.J).any() or (np.diff(self.history) > 0).any():
-            raise InvalidInputError("J must be numbers that never rise.")
+            raise InvalidInputError("J must be numbers that never rise.", code="checkpoint-history", argument="J")
         for values in self.values if self.generation else ():
             space.measure(values)  # which checks bounds and order
 
@@ -149,7 +161,8 @@ def drawing_order(lattice: Lattice, sampling: str | None) -> DrawingOrder:
         if lattice.n_sources > BREADTH_FIRST_LIMIT:
             raise InvalidInputError(
                 f"sampling='breadth-first' looks at all 6^{lattice.n_sources} ordered pairs; it is offered up to "
-                f"{BREADTH_FIRST_LIMIT} sources. Use sampling='ranks'."
+                f"{BREADTH_FIRST_LIMIT} sources. Use sampling='ranks'.",
+                code="sampling-sources",
             )
         codes = np.arange(lattice.size)
         lower, upper = np.nonzero(lattice.less_equal(codes[:, None], codes) & (codes[:, None] != codes))
@@ -188,7 +201,7 @@ def copy(values, place):
 
 @jit
 def uniform(state):
-    """A number in [0, 1) from a splitmix64 stream, which is one word of state."""
+    """Return a number in [0, 1) from a splitmix64 stream, which is one word of state."""
     state[0] += np.uint64(0x9E3779B97F4A7C15)
     z = state[0]
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -213,7 +226,7 @@ def bounds_of(order, values, drawn, code):
 
 @jit
 def _visits(order, state, queue):
-    """The order in which a new measure's elements are drawn."""
+    """Return the order in which a new measure's elements are drawn."""
     if order.by_rank.size:
         copy(order.by_rank, queue)
         for r in range(1, order.rank_start.size // 2):  # which of ranks +r and -r comes first is a coin's choice

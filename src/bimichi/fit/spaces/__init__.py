@@ -1,4 +1,4 @@
-"""What is searched: the elements of a lattice, or the terms of an additive bi-capacity."""
+"""Spaces that are searched: the elements of a lattice, or the terms of an additive bi-capacity."""
 
 from bimichi.fit.spaces.base import Space
 from bimichi.fit.spaces.elements import ElementSpace

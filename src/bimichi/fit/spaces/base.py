@@ -7,6 +7,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from bimichi._types import Codes, Floats, Ints
+from bimichi.measures.lattice import Lattice
 from bimichi.scenes.bags import Bags
 
 
@@ -19,7 +20,7 @@ class Completion(NamedTuple):
 
 
 class QuadraticRows(NamedTuple):
-    """What a program minimises: linear functions ``weights @ v[codes] + constant`` of the values v."""
+    """The rows of a program: linear functions ``weights @ v[codes] + constant`` of the values v."""
 
     codes: Codes
     weights: Floats
@@ -32,7 +33,7 @@ class QuadraticRows(NamedTuple):
 
 
 class Minimum(NamedTuple):
-    """What a program found."""
+    """The minimum of a program."""
 
     values: Floats  # NaN for those that no row uses
     costs: Floats  # the value of each row there
@@ -41,7 +42,7 @@ class Minimum(NamedTuple):
 
 
 class Usage(Protocol):
-    """How often instances use each code, with sources as they are or with any of them inverted."""
+    """Counts of how often instances use each code, with sources as they are or with any of them inverted."""
 
     def __add__(self, other: Any) -> Self:
         """Return the usage by the instances of both."""
@@ -90,6 +91,7 @@ class Space(Protocol):
     """The values that make up a measure."""
 
     offers: ClassVar[frozenset[str]]  # what a solver may count on; see `bimichi.fit.problem`
+    lattice: Lattice | None  # the elements and their order; None for terms
     n_sources: int
     size: int  # how many values there are
     row_length: int  # how many of them an instance uses at most

@@ -54,11 +54,11 @@ class ElementInstances(LossInstances, Instances):
         return self.table.codes[which], self.table.weights[which]
 
     def with_signs(self, signs: Floats, bags: Bags) -> "ElementInstances":
-        made = copy(self)  # signs change the codes of rows, and those of quadratic forms, but nothing else
-        made._bags = bags
-        made._grams = {targets: known.with_signs(signs) for targets, known in self._grams.items()}
-        made.table = self.table._replace(codes=self._space.lattice.with_signs(signs)[self.table.codes])
-        return made
+        other = copy(self)  # signs change the codes of rows, and those of quadratic forms, but nothing else
+        other._bags = bags
+        other._grams = {targets: form.with_signs(signs) for targets, form in self._grams.items()}
+        other.table = self.table._replace(codes=self._space.lattice.with_signs(signs)[self.table.codes])
+        return other
 
     def gram(self, targets: tuple[float, float]) -> Gram:
         """Return the mean over each bag of squared distances to these targets as a quadratic form; O(n m^2)."""
@@ -98,6 +98,7 @@ class ElementSpace(Space):
 
     offers = frozenset({"elements", "one pass"})
     polishes = True
+    lattice: Lattice
 
     def __init__(
         self, n_sources: int, kind: Literal["bicapacity", "capacity"] = "bicapacity", zero_bound: bool = True
@@ -134,12 +135,12 @@ class ElementSpace(Space):
         The map from old to new values never falls, and leaves -1, 0 and 1 where they are, so that all order is kept.
         """
         bounds = np.array([-1.0, 0.0, 1.0])
-        known = np.union1d(values, bounds)
-        group = np.append(0, np.cumsum(np.diff(known) > near))
+        levels = np.union1d(values, bounds)
+        group = np.append(0, np.cumsum(np.diff(levels) > near))
         starts = np.flatnonzero(np.append(True, np.diff(group) > 0))
-        level = known[starts]
-        level[group[np.searchsorted(known, bounds)]] = bounds
-        return np.asarray(level[group[np.searchsorted(known, values)]])
+        level = levels[starts]
+        level[group[np.searchsorted(levels, bounds)]] = bounds
+        return np.asarray(level[group[np.searchsorted(levels, values)]])
 
     def order(self) -> OrderedPairs:
         return OrderedPairs(self.lattice)
@@ -198,7 +199,7 @@ class ElementSpace(Space):
 
 
 def _variables(lattice: Lattice, used: Ints) -> Ints:
-    """The elements that are variables, none fixed: those in use, or all once they are most, to know their order."""
+    """Return the elements that are variables, none fixed: those in use, or all if they are most, for their order."""
     free = np.setdiff1d(used, list(lattice.fixed))
     return free if 2 * len(free) < lattice.size else np.setdiff1d(np.arange(lattice.size), list(lattice.fixed))
 
@@ -221,7 +222,7 @@ def minimise_in_order(
 
 
 def _lines(lattice: Lattice, rows: QuadraticRows) -> tuple[Ints, sp.csr_array, Floats]:
-    """The free elements that rows use, and the rows as a matrix over these and a constant from the fixed ones."""
+    """Return the free elements that rows use, and the rows as a matrix over these and a constant of the fixed ones."""
     codes, weights = rows.codes, rows.weights
     elements = np.setdiff1d(codes[weights != 0], list(lattice.fixed)).astype(np.int64)
     position = np.full(lattice.size, -1)

@@ -44,7 +44,7 @@ class Line(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """How far lines reach: offsets; and which share of the second derivatives is sure, None if all of a quadratic."""
+    """Limits of lines: the largest offset; and the share of second derivatives that is sure, None if quadratic."""
 
     offset: float
     sure: float | None
@@ -87,8 +87,8 @@ class LineProgram(ABC):
         """
         x = self._point(at)
         largest = np.append(np.full(len(x) - 1, SLOPE_LIMIT), limits.offset)
-        given = self._gradient(sums), self._matrix(form), x, largest, limits.weight(at)
-        return _bound(self._solved, sums.value, *given)
+        point = self._gradient(sums), self._matrix(form), x, largest, limits.weight(at)
+        return _bound(self._solved, sums.value, *point)
 
     @abstractmethod
     def measure(self, line: Line) -> Floats:
@@ -120,8 +120,8 @@ _Solved = tuple[Program, Floats]
 
 def _solve(program: Program, P: Any, gradient: Floats, x: Floats, precision: float) -> _Solved | None:
     """Minimise gradient'd + d'Pd/2 over the step d from x, within the constraints of the program."""
-    found = program.solve(sp.csc_matrix(sp.triu(P)), gradient - P @ x, precision)
-    return None if found is None else (program, found[0])
+    solved = program.solve(sp.csc_matrix(sp.triu(P)), gradient - P @ x, precision)
+    return None if solved is None else (program, solved[0])
 
 
 def _bound(
@@ -185,10 +185,10 @@ class ElementLines(LineProgram):
         e, P = self._elements, self._expanded(form, self._use)
         x, gradient, more = self._point(at), self._gradient(sums), True
         while more:
-            found = _solve(self._program(), P, gradient, x, precision)
-            if found is None:
+            solved = _solve(self._program(), P, gradient, x, precision)
+            if solved is None:
                 return None
-            self._solved, solution = found, found[1]
+            self._solved, solution = solved, solved[1]
             partial = np.full(self._lattice.size, np.nan)
             partial[e] = solution[:-2] / max(solution[-2], FLAT)
             self._order, more = self._order.with_violated(partial, max(TOLERANCE, 10 * precision))
@@ -238,13 +238,13 @@ class TermLines(LineProgram):
 
     def minimise(self, form: Gram, sums: LossSums, at: Line, precision: float) -> Line | None:
         c, P = self._columns, self._expanded(form, self._use[self._columns])
-        found = _solve(self._active.scaled_program(SLOPE_LIMIT), P, self._gradient(sums), self._point(at), precision)
-        if found is None:
+        solved = _solve(self._active.scaled_program(SLOPE_LIMIT), P, self._gradient(sums), self._point(at), precision)
+        if solved is None:
             return None
-        self._solved = found
+        self._solved = solved
         values = np.zeros(self._terms.size)
-        values[c] = found[1][: len(c)]
-        return Line(values, float(found[1][-2]), float(found[1][-1]))
+        values[c] = solved[1][: len(c)]
+        return Line(values, float(solved[1][-2]), float(solved[1][-1]))
 
     def measure(self, line: Line) -> Floats:
         return self._terms.repaired(line.values / max(line.slope, FLAT))

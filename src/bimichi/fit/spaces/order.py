@@ -30,25 +30,25 @@ def limits(lattice: Lattice, elements: Ints) -> tuple[Floats, Floats]:
     return low, np.where((up == 0) & lattice.zero_bound, 0.0, 1.0)
 
 
-def highest_below(lattice: Lattice, known: Floats) -> tuple[Floats, Codes]:
+def highest_below(lattice: Lattice, values: Floats) -> tuple[Floats, Codes]:
     """Return the largest known value at or below each element, and the code of the element that has it.
 
     NaN is unknown; nothing else is added, the boundary neither. Where nothing is known below, the value is -inf and the
     code that of the element itself; so it is where its own value is the largest. O(m base^m); without the zero bound,
     code 0 is passed through but has no value.
     """
-    return _highest(lattice, known, lattice.chain)
+    return _highest(lattice, values, lattice.chain)
 
 
-def lowest_above(lattice: Lattice, known: Floats) -> tuple[Floats, Codes]:
+def lowest_above(lattice: Lattice, values: Floats) -> tuple[Floats, Codes]:
     """Return the smallest known value at or above each element, and the code of its element; see `highest_below`."""
-    value, source = _highest(lattice, -known, lattice.chain[::-1])
+    value, source = _highest(lattice, -values, lattice.chain[::-1])
     return -value, source
 
 
-def _highest(lattice: Lattice, known: Floats, chain: Sequence[int]) -> tuple[Floats, Codes]:
-    """The largest known value at or below each element in the order of `chain`, and the code of its element."""
-    value = np.where(np.isnan(known), -np.inf, known)
+def _highest(lattice: Lattice, values: Floats, chain: Sequence[int]) -> tuple[Floats, Codes]:
+    """Return the largest known value at or below each element in the order of `chain`, and the code of its element."""
+    value = np.where(np.isnan(values), -np.inf, values)
     if not lattice.zero_bound:
         value[0] = -np.inf
     source = np.arange(lattice.size, dtype=np.int32)
@@ -62,13 +62,13 @@ def completion_of(lattice: Lattice, partial: Floats, completion: str) -> Complet
     O(m base^m). Unlike `bimichi.measures.files.filled`, known values may contradict each other a little, and what
     bounds each value is returned with it.
     """
-    given = np.flatnonzero(~np.isnan(partial))
+    codes = np.flatnonzero(~np.isnan(partial))
     known = np.full(lattice.size, np.nan)
-    known[given] = np.clip(partial[given], *limits(lattice, given))
+    known[codes] = np.clip(partial[codes], *limits(lattice, codes))
     low, lower = highest_below(lattice, lattice.with_boundary(known))
     if completion == "lowest":
         return Completion(lattice.with_boundary(low), lower, lower)
-    known[given] = low[given]
+    known[codes] = low[codes]
     known = lattice.with_boundary(known)
     low, lower = highest_below(lattice, known)
     high, upper = lowest_above(lattice, known)
@@ -99,8 +99,8 @@ class OrderedPairs(Order):
         high, low = np.flatnonzero(below > values + tolerance), np.flatnonzero(above < values - tolerance)
         size = self.lattice.size
         keys = np.concatenate([lower[high].astype(np.int64) * size + high, low * size + upper[low]])
-        found = OrderedPairs(self.lattice, np.union1d(self._keys, keys))
-        return found, len(found._keys) > len(self._keys)
+        order = OrderedPairs(self.lattice, np.union1d(self._keys, keys))
+        return order, len(order._keys) > len(self._keys)
 
     def joined(self, other: "OrderedPairs") -> "OrderedPairs":
         return OrderedPairs(self.lattice, np.union1d(self._keys, other._keys))
@@ -208,7 +208,7 @@ class Program:
         `P` is upper triangular.
         """
         answer = self._answer(P, q, *self.matrix(), precision)
-        if str(answer.status) not in ("Solved", "AlmostSolved"):
+        if answer.status not in (clarabel.SolverStatus.Solved, clarabel.SolverStatus.AlmostSolved):
             log.debug("Clarabel, asked for %g: %s", precision, answer.status)
             return None
         self.multipliers = np.array(answer.z)

@@ -87,7 +87,8 @@ def check_used(lattice: Lattice, use: Floats) -> None:
         raise InvalidInputError(
             f"The instances use {used:,} elements or more of {lattice.n_sources} sources, which least squares would "
             f"all fit at once; at most {MAX_USED:,} are supported. Use fewer sources, or BiMIChI with "
-            "additivity=2, or with objective='bipolar' or 'magnitude'."
+            "additivity=2, or with objective='bipolar' or 'magnitude'.",
+            code="elements-many",
         )
 
 
@@ -202,12 +203,12 @@ class LossInstances(ABC):
         Of many instances, some of each class stand for all.
         """
         share, positive = self._outcomes
-        fused, found = self._fuser(values), []
+        fused, counts = self._fuser(values), []
         for side in (~positive, positive):
             step = max(1, int(np.count_nonzero(side)) // COUNTED)
             which = np.flatnonzero(side)[::step]
-            found.append(count_outputs(fused(which), share[which]))
-        return np.array(found)
+            counts.append(count_outputs(fused(which), share[which]))
+        return np.array(counts)
 
     def log_loss(self, values: Floats, offset: float, step: int = 1) -> LossSums:
         """Return the sum of share * (log(1 + e^f) - y f), and its derivatives; one pass over the instances."""

@@ -37,12 +37,12 @@ class SumOfSquares(QuadraticFunction):
 
     @property
     def scale(self) -> float:
-        """What makes all entries 1 at most."""
+        """The divisor that makes all entries 1 at most."""
         return float(self.data.weights.sum())
 
     @property
     def constant(self) -> float:
-        """What its value is at terms that are all zero, not divided."""
+        """The value at terms that are all zero, not divided."""
         return float(self.data.weights @ np.where(self.data.labels, self.targets[1], self.targets[0]) ** 2)
 
     @cached_property
@@ -106,13 +106,13 @@ def minimise(
     inside[:n_sides] = True
     while True:
         program = _Active(space, np.flatnonzero(inside), squares, tied)
-        found = program.solve(precision)
-        if found is None or not space.pairs:
-            return found
+        minimum = program.solve(precision)
+        if minimum is None or not space.pairs:
+            return minimum
         excess = program.excess()
         missing = np.flatnonzero(excess > max(PRICE, 10 * precision) * (1 + np.abs(program.pull).max()))
         if not len(missing):
-            return found._replace(bound=found.bound - float(excess.sum()))
+            return minimum._replace(bound=minimum.bound - float(excess.sum()))
         best = missing[np.argsort(-excess[missing], kind="stable")]
         inside[best[: max(n_sides, int(inside.sum()) // 2)]] = True
 
@@ -201,7 +201,7 @@ class _Active(ActiveTerms):
         return program
 
     def excess(self) -> Floats:
-        """For each term that is no variable: by how much no multipliers can hold it at zero.
+        """Return, for each term that is no variable: by how much no multipliers can hold it at zero.
 
         The pull on a term must be balanced by multipliers of "helper <= sign * term" of its two sides. Those of one
         helper add up to no more than the multiplier of its side's own condition. A term of one side up and one down

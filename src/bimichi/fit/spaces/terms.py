@@ -163,6 +163,7 @@ class TermSpace(Space):
     """The terms of additive bi-capacities; those of pairs of sources may differ from zero if `pairs`."""
 
     offers = frozenset({"terms"})
+    lattice = None
     zero_bound = True
 
     def __init__(self, n_sources: int, pairs: bool = True) -> None:
@@ -186,19 +187,19 @@ class TermSpace(Space):
         return values  # no term follows from others
 
     def complete(self, partial: Floats, completion: str) -> Completion:
-        known = np.arange(self.size, dtype=np.int32)
-        return Completion(self.terms.repaired(partial), known, known)
+        codes = np.arange(self.size, dtype=np.int32)
+        return Completion(self.terms.repaired(partial), codes, codes)
 
     def snapped(self, values: Floats, near: float) -> Floats:
         """Make terms within `near` of zero zero, and those that this unsettles valid again."""
         terms, m = self.terms, self.n_sources
-        made = np.where(np.abs(values) <= near, 0.0, values)
-        lack = -terms.slack(made)
-        made[: 2 * m] += terms.sign * np.where(lack > 0, lack, 0.0)
-        up, down = terms.totals(made) * [1, -1]
-        made[int(np.argmax(made[:m]))] += max(0.0, down - up)
-        made[m + int(np.argmin(made[m : 2 * m]))] -= max(0.0, up - down)
-        return np.asarray(np.rint(made / max(up, down) * GRID) / GRID)
+        snapped = np.where(np.abs(values) <= near, 0.0, values)
+        lack = -terms.slack(snapped)
+        snapped[: 2 * m] += terms.sign * np.where(lack > 0, lack, 0.0)
+        up, down = terms.totals(snapped) * [1, -1]
+        snapped[int(np.argmax(snapped[:m]))] += max(0.0, down - up)
+        snapped[m + int(np.argmin(snapped[m : 2 * m]))] -= max(0.0, up - down)
+        return np.asarray(np.rint(snapped / max(up, down) * GRID) / GRID)
 
     def order(self) -> CompleteOrder:
         return CompleteOrder()
@@ -209,20 +210,20 @@ class TermSpace(Space):
         lines = sp.csr_array(places, shape=(n, self.size))
         squares = SquaredLines(lines[rows.alone], rows.constant[rows.alone], rows.share)
         tied = Tied(lines[rows.tied], rows.constant[rows.tied], rows.slack, rows.slack_weight)
-        found = minimise(self.terms, squares, tied, precision, near)
-        if found is None:
+        minimum = minimise(self.terms, squares, tied, precision, near)
+        if minimum is None:
             return None
         constant = float(rows.share @ rows.constant[rows.alone] ** 2)
-        return Minimum(found.values, lines @ found.values + rows.constant, found.slack, found.bound + constant)
+        return Minimum(minimum.values, lines @ minimum.values + rows.constant, minimum.slack, minimum.bound + constant)
 
     def least_squares(
         self, data: Sums, targets: tuple[float, float], completion: str, precisions: Sequence[float]
     ) -> tuple[Floats, float] | None:
         squares = SumOfSquares(data, targets, self.terms)
         for precision in precisions:
-            found = minimise(self.terms, squares, None, precision)
-            if found is not None:
-                return self.terms.repaired(found.values), squares.scale * found.bound + squares.constant
+            minimum = minimise(self.terms, squares, None, precision)
+            if minimum is not None:
+                return self.terms.repaired(minimum.values), squares.scale * minimum.bound + squares.constant
         return None
 
     def lines(self, use: Floats) -> TermLines:
@@ -253,7 +254,7 @@ class TermForm:
 
     def with_signs(self, signs: Floats) -> "TermForm":
         """Raise an error: inverted sources have other terms."""
-        raise InvalidInputError("Signs must be applied before squares are added up.")
+        raise InvalidInputError("Signs must be applied before squares are added up.", code="signs-order")
 
     def squares(self, columns: Ints) -> Floats:
         """Return the form in some terms, as `TermInstances.squares`."""
@@ -266,7 +267,7 @@ class TermForm:
 
 @dataclass(frozen=True, eq=False)  # arrays do not compare to one bool
 class TermUsage:
-    """How often instances use each term, with sources as they are or with any of them inverted.
+    """Counts of how often instances use each term, with sources as they are or with any of them inverted.
 
     `table` counts the instances that have two sources (or one, on the diagonal) above, below or at zero: row and
     column k, m + k and 2 m + k for source k.

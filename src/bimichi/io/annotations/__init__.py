@@ -1,37 +1,52 @@
 """Annotation files of every registered format, read into one shape; docs/extending.md shows how to add a format."""
 
-from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
-from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
 from bimichi._types import Floats
 from bimichi.errors import InvalidInputError
-from bimichi.io.annotations.bbgt import BBGT
-from bimichi.io.annotations.coco import COCO
-from bimichi.io.annotations.csv_boxes import CSV
-from bimichi.io.annotations.cvat import CVAT
-from bimichi.io.annotations.geojson import GEOJSON
-from bimichi.io.annotations.label_studio import LABEL_STUDIO
-from bimichi.io.annotations.labelme import LABELME
-from bimichi.io.annotations.mask import MASK
-from bimichi.io.annotations.vector import VECTOR
-from bimichi.io.annotations.voc import VOC
-from bimichi.io.annotations.yolo import YOLO
 from bimichi.io.images import check_file, reading
-from bimichi.scenes.annotations import AnnotationFormat, Annotations, AnnotationTable, ImageAnnotations
-from bimichi.scenes.labels import Placement, in_pixels
+from bimichi.registry import Registry
+from bimichi.scenes.annotations import AnnotationFormat, Annotations, AnnotationTable, ImageAnnotations, in_pixels
+from bimichi.scenes.grid import Placement
 from bimichi.sources.bands import first_few
 
 __all__ = ["ANNOTATION_FORMATS", "read_annotations", "read_boxes", "register_annotation_format"]
 
-_formats = {
-    known.name: known for known in (MASK, BBGT, COCO, VOC, YOLO, LABELME, CVAT, LABEL_STUDIO, GEOJSON, VECTOR, CSV)
-}
 
-ANNOTATION_FORMATS: Mapping[str, AnnotationFormat] = MappingProxyType(_formats)
+def _check(name: str, loaded: Any) -> AnnotationFormat:
+    if not isinstance(loaded, AnnotationFormat) or loaded.name != name:
+        raise InvalidInputError(
+            f"{name} must be an AnnotationFormat of this name, got {loaded!r}.",
+            code="format-kind",
+            argument=name,
+            value=loaded,
+        )
+    return loaded
+
+
+HERE = "bimichi.io.annotations"
+ANNOTATION_FORMATS = Registry(
+    "bimichi.annotation_formats",
+    {
+        "mask": f"{HERE}.mask:MASK",
+        "bbgt": f"{HERE}.bbgt:BBGT",
+        "coco": f"{HERE}.coco:COCO",
+        "voc": f"{HERE}.voc:VOC",
+        "yolo": f"{HERE}.yolo:YOLO",
+        "labelme": f"{HERE}.labelme:LABELME",
+        "cvat": f"{HERE}.cvat:CVAT",
+        "label-studio": f"{HERE}.label_studio:LABEL_STUDIO",
+        "geojson": f"{HERE}.geojson:GEOJSON",
+        "vector": f"{HERE}.vector:VECTOR",
+        "csv": f"{HERE}.csv_boxes:CSV",
+    },
+    _check,
+    newest_first=True,
+)
 """All formats by name, in the order in which they are tried."""
 
 START = 4096  # bytes of a file by which formats recognise it
@@ -56,12 +71,11 @@ def register_annotation_format(new: AnnotationFormat) -> AnnotationFormat:
     InvalidInputError
         If its name is taken.
     """
-    if new.name in _formats:
-        raise InvalidInputError(f"There is an annotation format {new.name!r} already; choose another name.")
-    present = dict(_formats)
-    _formats.clear()
-    _formats.update({new.name: new} | present)
-    return new
+    if new.name in ANNOTATION_FORMATS:
+        raise InvalidInputError(
+            f"There is an annotation format {new.name!r} already; choose another name.", code="format-taken"
+        )
+    return ANNOTATION_FORMATS.register(new.name, new)
 
 
 def read_annotations(path: str | PathLike[str]) -> AnnotationTable:
@@ -88,65 +102,74 @@ def read_annotations(path: str | PathLike[str]) -> AnnotationTable:
         is_folder = file.is_dir()
     if is_folder:
         return _read_folder(file)
-    known = format_of(file)
-    if known is None:
-        raise InvalidInputError(f"{file} is not an annotation file of a known format. {_known()}")
-    found = known.read(file)
-    return found if isinstance(found, AnnotationTable) else AnnotationTable(found)
+    file_format = format_of(file)
+    if file_format is None:
+        raise InvalidInputError(
+            f"{file} is not an annotation file of a known format. {_known_formats()}", code="annotations-format"
+        )
+    table = file_format.read(file)
+    return table if isinstance(table, AnnotationTable) else AnnotationTable(table)
 
 
 def format_of(path: Path) -> AnnotationFormat | None:
     """Return the format that recognises a file, None if there is none."""
     with reading(path, "it cannot be opened"), check_file(path).open("rb") as opened:
         start = opened.read(START)
-    return next((known for known in _formats.values() if known.recognises(path, start)), None)
+    return next((entry for entry in ANNOTATION_FORMATS.values() if entry.recognises(path, start)), None)
 
 
 def annotation_files(folder: Path) -> tuple[AnnotationFormat, list[Path]]:
     """Return the format of the annotation files in a folder, and the files."""
     files = sorted(file for file in folder.iterdir() if file.is_file() and not file.name.startswith("."))
-    found: dict[str, list[Path]] = {}
+    by_format: dict[str, list[Path]] = {}
     for file in files:
-        known = format_of(file)
-        if known is not None:
-            found.setdefault(known.name, []).append(file)
-    if len(found) > 1:
-        found.pop("mask", None)  # the images themselves
-    if not found:
+        file_format = format_of(file)
+        if file_format is not None:
+            by_format.setdefault(file_format.name, []).append(file)
+    if len(by_format) > 1:
+        by_format.pop("mask", None)  # the images themselves
+    if not by_format:
         deeper = first_few(sorted(place.name for place in folder.iterdir() if place.is_dir()))
         if deeper and not files:
             raise InvalidInputError(
                 f"{folder} has no annotation file, but the folders {deeper}. Name one of them, or a quoted pattern "
-                "with one file per scene (--labels)."
+                "with one file per scene (--labels).",
+                code="annotations-folders",
             )
-        raise InvalidInputError(f"{folder} has no annotation file of a known format. {_known()}")
-    if len(found) > 1:
-        shown = ", ".join(f"{name} ({some[0].name})" for name, some in found.items())
-        raise InvalidInputError(f"{folder} has annotation files of several formats: {shown}. Name one file instead.")
-    name, some = next(iter(found.items()))
-    return _formats[name], some
+        raise InvalidInputError(
+            f"{folder} has no annotation file of a known format. {_known_formats()}", code="annotations-format"
+        )
+    if len(by_format) > 1:
+        shown = ", ".join(f"{name} ({same[0].name})" for name, same in by_format.items())
+        raise InvalidInputError(
+            f"{folder} has annotation files of several formats: {shown}. Name one file instead.",
+            code="annotations-formats",
+        )
+    name, same = next(iter(by_format.items()))
+    return ANNOTATION_FORMATS[name], same
 
 
 def _read_folder(folder: Path) -> AnnotationTable:
-    known, files = annotation_files(folder)
+    file_format, files = annotation_files(folder)
     table: dict[str | None, ImageAnnotations] = {}
     origin: dict[str | None, Path] = {}
     about: dict[str, None] = {}
     for file in files:
-        found: Annotations = known.read(file)
-        about[getattr(found, "about", "")] = None
-        for image, one in found.items():
+        images: Annotations = file_format.read(file)
+        about[getattr(images, "about", "")] = None
+        for image, annotations in images.items():
             name = file.stem if image is None else image
             if name in table:
                 raise InvalidInputError(
-                    f"{origin[name]} and {file} are both about the image {name!r}; keep one of them in the folder."
+                    f"{origin[name]} and {file} are both about the image {name!r}; keep one of them in the folder.",
+                    code="annotations-twice",
                 )
-            table[name], origin[name] = one, file
+            table[name], origin[name] = annotations, file
     return AnnotationTable(table, " ".join([text for text in about if text][:TOLD]))
 
 
-def _known() -> str:
-    return f"Known formats: {'; '.join(known.description for known in _formats.values())}."
+def _known_formats() -> str:
+    return f"Known formats: {'; '.join(entry.description for entry in ANNOTATION_FORMATS.values())}."
 
 
 def read_boxes(
@@ -179,18 +202,26 @@ def read_boxes(
     InvalidInputError
         If the file cannot be read, holds no boxes, or does not have this image or any label.
     """
-    found = read_annotations(path)
-    if any(one.mask is not None for one in found.values()):
-        raise InvalidInputError(f"{path!s} is a mask and holds no boxes; pass it as labels (--labels) instead.")
-    if label is not None and {own for one in found.values() for own in one.labels} == {None}:
+    images = read_annotations(path)
+    if any(annotations.mask is not None for annotations in images.values()):
+        raise InvalidInputError(
+            f"{path!s} is a mask and holds no boxes; pass it as labels (--labels) instead.", code="mask-without-boxes"
+        )
+    if label is not None and {own for annotations in images.values() for own in annotations.labels} == {None}:
         why = f"{path!s} gives no labels, so none of its boxes is {label!r}"
-        raise InvalidInputError(f"{why}; pass no label (--target).")
-    table = {name: in_pixels(one, placement, str(path)).boxes_of(label) for name, one in found.items()}
+        raise InvalidInputError(f"{why}; pass no label (--target).", code="label-unused")
+    table = {name: in_pixels(shapes, placement, str(path)).boxes_of(label) for name, shapes in images.items()}
     if None in table:
         if image is not None:
-            raise InvalidInputError(f"{path!s} does not name images, so there is no image {image!r}; pass image=None.")
+            raise InvalidInputError(
+                f"{path!s} does not name images, so there is no image {image!r}; pass image=None.", code="image-unnamed"
+            )
         return table[None]
     if (image is None and len(table) > 1) or (image is not None and image not in table):
         shown = first_few(sorted(map(repr, table)))
-        raise InvalidInputError(f"{path!s} has boxes of the images {shown}; pass one of them as image, got {image!r}.")
+        raise InvalidInputError(
+            f"{path!s} has boxes of the images {shown}; pass one of them as image, got {image!r}.",
+            code="image-unnamed",
+            value=image,
+        )
     return next(iter(table.values()), np.empty((0, 4))) if image is None else table[image]

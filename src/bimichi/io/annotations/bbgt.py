@@ -18,7 +18,7 @@ def read_bbgt(path: Path, shape: tuple[int, ...] | None = None) -> Annotations:
     try:
         lines = read_text(path).splitlines()
     except InvalidInputError as error:
-        raise InvalidInputError(f"{error} Get it from {SOURCE}.") from error
+        raise InvalidInputError(f"{error} Get it from {SOURCE}.", code="bbgt-file") from error
     boxes, labels, ignored = [], [], []
     for number, line in enumerate(lines, 1):
         if not line.strip() or line.startswith("%"):
@@ -41,7 +41,8 @@ def read_bbgt(path: Path, shape: tuple[int, ...] | None = None) -> Annotations:
 
 def _damaged(path: Path, number: int, line: str, why: str) -> InvalidInputError:
     return InvalidInputError(
-        f"{path}, line {number}: {shortly(line)!r} is damaged: {why}. Correct it, or get it from {SOURCE}."
+        f"{path}, line {number}: {shortly(line)!r} is damaged: {why}. Correct it, or get it from {SOURCE}.",
+        code="bbgt-line",
     )
 
 

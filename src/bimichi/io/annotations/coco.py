@@ -46,8 +46,8 @@ def read_coco(path: Path) -> Annotations:
     return AnnotationTable({image: image_annotations(some) for image, some in objects.items()})
 
 
-def _place(one: Mapping[str, Any]) -> Floats | Shape:
-    drawn = one.get("segmentation")
+def _place(entry: Mapping[str, Any]) -> Floats | Shape:
+    drawn = entry.get("segmentation")
     if isinstance(drawn, dict):
         height, width = (int(side) for side in load.numbers(drawn.get("size"), "size", 2))
         counts = drawn.get("counts")
@@ -55,15 +55,17 @@ def _place(one: Mapping[str, Any]) -> Floats | Shape:
         return Runs(runs, height, width, image=(height, width))
     if drawn:
         return Polygons(tuple((_ring(part),) for part in load.listed(drawn, "segmentation")))
-    if "bbox" not in one:
-        raise InvalidInputError("it has neither bbox nor segmentation.")
-    return load.box_of(*load.numbers(one["bbox"], "bbox", 4))
+    if "bbox" not in entry:
+        raise InvalidInputError("it has neither bbox nor segmentation.", code="coco-shape")
+    return load.box_of(*load.numbers(entry["bbox"], "bbox", 4))
 
 
 def _ring(part: Any) -> Floats:
     found = load.numbers(part, "segmentation")
     if len(found) < 6 or len(found) % 2:
-        raise InvalidInputError(f"a polygon must be at least 6 numbers x1, y1, x2, y2, ..., got {len(found)}.")
+        raise InvalidInputError(
+            f"a polygon must be at least 6 numbers x1, y1, x2, y2, ..., got {len(found)}.", code="polygon-points"
+        )
     return np.array(found).reshape(-1, 2)
 
 
@@ -74,7 +76,9 @@ def _key(value: Any) -> Any:
 def _known(table: Mapping[Any, str | None], value: Any, what: str, where: str) -> str | None:
     key = _key(value)
     if key not in table:
-        raise InvalidInputError(f"{what} {load.shortly(repr(value))} is not among the {where} of the file.")
+        raise InvalidInputError(
+            f"{what} {load.shortly(repr(value))} is not among the {where} of the file.", code="coco-reference"
+        )
     return table[key]
 
 

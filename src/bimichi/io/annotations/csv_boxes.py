@@ -46,7 +46,7 @@ LAYOUTS = tuple(
 
 @dataclass(frozen=True)
 class _Dialect:
-    """How a file is written: which columns hold what."""
+    """The columns of a file, and its separator."""
 
     separator: str
     kind: str
@@ -75,7 +75,11 @@ def _dialect(header: str) -> _Dialect | None:
 def _first(columns: list[str], names: tuple[str, ...]) -> int | None:
     found = [name for name in names if name in columns]
     if found and columns.count(found[0]) > 1:
-        raise InvalidInputError(f"columns must be named once, but {found[0]} occurs {columns.count(found[0])} times.")
+        raise InvalidInputError(
+            f"columns must be named once, but {found[0]} occurs {columns.count(found[0])} times.",
+            code="csv-columns",
+            argument="columns",
+        )
     return columns.index(found[0]) if found else None
 
 
@@ -100,25 +104,29 @@ def read_csv(path: Path) -> Annotations:
         raise InvalidInputError(
             f"{path} must start with a line that names its columns, each once, such as image,x,y,w,h,label or "
             f"filename,xmin,ymin,xmax,ymax,class, separated by commas, semicolons or tabs; "
-            f"found {repr(shortly(header)) if header else 'nothing'}."
+            f"found {repr(shortly(header)) if header else 'nothing'}.",
+            code="csv-header",
         )
     names, rows = _rows(path, text, how.separator)
-    found: dict[str | None, list[Found]] = {} if how.image is not None else {None: []}
+    objects: dict[str | None, list[Found]] = {} if how.image is not None else {None: []}
     for line, cells in rows:
         with naming(f"{path}, line {line + before}"):
             if len(cells) != len(names):
                 raise InvalidInputError(
                     f"{len(cells)} fields under {len(names)} columns. Give each column one "
-                    "value; where numbers have decimal commas, separate columns by semicolons."
+                    "value; where numbers have decimal commas, separate columns by semicolons.",
+                    code="csv-fields",
                 )
             image = None if how.image is None else cells[how.image]
             label = None if how.label is None else cells[how.label] or None
             out = how.ignored is not None and _flag(cells[how.ignored])
             if any(cells[side] for side in how.sides):
-                found.setdefault(image, []).append(Found(_place(cells, names, how), label, out))
+                objects.setdefault(image, []).append(Found(_place(cells, names, how), label, out))
             else:  # a line that says that an image has no boxes
-                found.setdefault(image, [])
-    return AnnotationTable({image: image_annotations(some) for image, some in found.items()}, _about(path, names, how))
+                objects.setdefault(image, [])
+    return AnnotationTable(
+        {image: image_annotations(some) for image, some in objects.items()}, _about(path, names, how)
+    )
 
 
 def _about(path: Path, names: list[str], how: _Dialect) -> str:
@@ -136,7 +144,7 @@ def _rows(path: Path, text: str, separator: str) -> tuple[list[str], list[tuple[
         reader = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=separator)
         rows = [(reader.line_num, [cell.strip() for cell in cells]) for cells in reader]
     except csv.Error as error:
-        raise InvalidInputError(f"Cannot read {path}: {error}.") from error
+        raise InvalidInputError(f"Cannot read {path}: {error}.", code="file-unreadable") from error
     return rows[0][1], [(line, cells) for line, cells in rows[1:] if any(cells)]
 
 
@@ -146,11 +154,11 @@ def _place(cells: list[str], names: list[str], how: _Dialect) -> Floats | Shape:
         return box_between(*values)
     if how.kind == POINT:
         if values[2] < 0:
-            raise InvalidInputError(f"the radius must be at least 0, got {values[2]:g}.")
+            raise InvalidInputError(f"the radius must be at least 0, got {values[2]:g}.", code="csv-radius")
         return Disc(*values)
     x, y, width, height = values
     if not (width > 0 and height > 0):
-        raise InvalidInputError(f"w and h must be above 0, got {width:g} and {height:g}.")
+        raise InvalidInputError(f"w and h must be above 0, got {width:g} and {height:g}.", code="box-size")
     return box_of(x - width / 2, y - height / 2, width, height) if how.kind == CENTRE else box_of(*values)
 
 
@@ -161,7 +169,9 @@ def _number(text: str, what: str, separator: str) -> float:
 
 def _flag(text: str) -> bool:
     if text.lower() not in TRUE + FALSE:
-        raise InvalidInputError(f"ignored must be 0 or 1, got {shortly(repr(text))}.")
+        raise InvalidInputError(
+            f"ignored must be 0 or 1, got {shortly(repr(text))}.", code="csv-ignored", argument="ignored"
+        )
     return text.lower() in TRUE
 
 

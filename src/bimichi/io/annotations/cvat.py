@@ -31,50 +31,56 @@ def read_cvat(path: Path) -> Annotations:
     """Read all images; tags are no objects, and lines and cuboids are left out, which `about` says."""
     root = read_xml(path)
     if root.tag != "annotations" or root.find("track") is not None:
-        raise InvalidInputError(f"{path} must be CVAT for images 1.1; export the task in that format, not as a video.")
+        raise InvalidInputError(
+            f"{path} must be CVAT for images 1.1; export the task in that format, not as a video.", code="cvat-format"
+        )
     table, left_out = {}, 0
     for image in root.findall("image"):
         name, objects = text_or_none(image.get("name")), []
-        for k, one in enumerate(image):
-            left_out += one.tag in WITHOUT_AREA
-            if one.tag in READERS:
-                with naming(f"{path}, image {name}, <{one.tag}> {k + 1}"):
-                    objects += [Found(place, text_or_none(one.get("label"))) for place in READERS[one.tag](one)]
+        for k, element in enumerate(image):
+            left_out += element.tag in WITHOUT_AREA
+            if element.tag in READERS:
+                with naming(f"{path}, image {name}, <{element.tag}> {k + 1}"):
+                    objects += [
+                        Found(place, text_or_none(element.get("label"))) for place in READERS[element.tag](element)
+                    ]
         if name in table:
-            raise InvalidInputError(f"{path} has the image {name!r} twice; remove one of them.")
+            raise InvalidInputError(
+                f"{path} has the image {name!r} twice; remove one of them.", code="annotations-twice"
+            )
         table[name] = image_annotations(objects)
     said = f"{path}: {left_out} lines, cuboids or skeletons have no area and are left out." if left_out else ""
     return AnnotationTable(table, said)
 
 
-def _values(one: Element, *names: str) -> list[float]:
-    return [number(one.get(name), name) for name in names]
+def _values(element: Element, *names: str) -> list[float]:
+    return [number(element.get(name), name) for name in names]
 
 
-def _turned(corners: Floats, one: Element, centre: tuple[float, float]) -> Polygons:
-    return Polygons(((rotated(corners, number(one.get("rotation"), "rotation"), centre),),))
+def _turned(corners: Floats, element: Element, centre: tuple[float, float]) -> Polygons:
+    return Polygons(((rotated(corners, number(element.get("rotation"), "rotation"), centre),),))
 
 
-def _box(one: Element) -> list[Floats | Shape]:
-    box = box_between(*_values(one, "xtl", "ytl", "xbr", "ybr"))
-    if one.get("rotation") is None:
+def _box(element: Element) -> list[Floats | Shape]:
+    box = box_between(*_values(element, "xtl", "ytl", "xbr", "ybr"))
+    if element.get("rotation") is None:
         return [box]
-    return [_turned(corners_of(box), one, (box[0] + box[2] / 2, box[1] + box[3] / 2))]
+    return [_turned(corners_of(box), element, (box[0] + box[2] / 2, box[1] + box[3] / 2))]
 
 
-def _points(one: Element, least: int) -> Floats:
-    return points([pair.split(",") for pair in (one.get("points") or "").split(";")], "points", least)
+def _points(element: Element, least: int) -> Floats:
+    return points([pair.split(",") for pair in (element.get("points") or "").split(";")], "points", least)
 
 
-def _ellipse(one: Element) -> list[Floats | Shape]:
-    x, y, width, height = _values(one, "cx", "cy", "rx", "ry")
+def _ellipse(element: Element) -> list[Floats | Shape]:
+    x, y, width, height = _values(element, "cx", "cy", "rx", "ry")
     corners = ellipse(x, y, width, height)
-    return [Polygons(((corners,),)) if one.get("rotation") is None else _turned(corners, one, (x, y))]
+    return [Polygons(((corners,),)) if element.get("rotation") is None else _turned(corners, element, (x, y))]
 
 
-def _mask(one: Element) -> list[Floats | Shape]:
-    left, top, width, height = (int(side) for side in _values(one, "left", "top", "width", "height"))
-    counts = listed_counts(number(part, "rle") for part in (one.get("rle") or "").split(","))
+def _mask(element: Element) -> list[Floats | Shape]:
+    left, top, width, height = (int(side) for side in _values(element, "left", "top", "width", "height"))
+    counts = listed_counts(number(part, "rle") for part in (element.get("rle") or "").split(","))
     return [runs_of(np.asarray(mask_by_rows(counts, height, width)), left, top)]
 
 

@@ -36,9 +36,9 @@ def read_geojson(path: Path) -> Annotations:
         lines = 0
         for k, feature in enumerate(features):
             with load.naming(f"feature {k + 1}"):
-                one = load.mapping(feature, "it")
-                about = load.mapping(one.get("properties") or {}, "properties")
-                geometry = load.mapping(one.get("geometry") or {"type": "none"}, "geometry")
+                entry = load.mapping(feature, "it")
+                about = load.mapping(entry.get("properties") or {}, "properties")
+                geometry = load.mapping(entry.get("geometry") or {"type": "none"}, "geometry")
                 places = _places(geometry, about, pixels)
                 lines += not places
                 some = objects.setdefault(load.text_or_none(about.get("image")), [])
@@ -47,8 +47,8 @@ def read_geojson(path: Path) -> Annotations:
         objects.setdefault(load.text_or_none(image), [])
     said = f"{path}: {lines} features without area, such as lines, are left out." if lines else ""
     units: Units = "pixels" if pixels else "map"
-    found = objects or {None: []}
-    return AnnotationTable({image: image_annotations(some, units, crs) for image, some in found.items()}, said)
+    by_image = objects or {None: []}
+    return AnnotationTable({image: image_annotations(some, units, crs) for image, some in by_image.items()}, said)
 
 
 def label_among(properties: Mapping[str, Any]) -> str | None:
@@ -63,36 +63,47 @@ def _crs(member: Any) -> str:
         return WGS84
     name = load.mapping(load.mapping(member, "crs").get("properties"), "properties of crs").get("name")
     if not isinstance(name, str):
-        raise InvalidInputError(f"crs must have a name, such as 'EPSG:32630', got {load.shortly(repr(name))}.")
+        raise InvalidInputError(
+            f"crs must have a name, such as 'EPSG:32630', got {load.shortly(repr(name))}.",
+            code="crs-name",
+            argument="crs",
+        )
     return name
 
 
 def _places(geometry: Mapping[str, Any], about: Mapping[str, Any], pixels: bool) -> list[Floats | Shape]:
-    kind, given = geometry.get("type"), geometry.get("coordinates")
+    kind, coordinates = geometry.get("type"), geometry.get("coordinates")
     if pixels and isinstance(about.get("box"), list):  # written by bimichi: exact, where corners are rounded
         return [load.box_of(*load.numbers(about["box"], "box", 4))]
     if kind == "Polygon":
-        return [Polygons((_rings(given),), is_box=about.get("box") is True)]
+        return [Polygons((_rings(coordinates),), is_box=about.get("box") is True)]
     if kind == "MultiPolygon":
-        return [Polygons(tuple(_rings(part) for part in load.listed(given, "coordinates")))] if given else []
+        parts = load.listed(coordinates, "coordinates") if coordinates else []
+        return [Polygons(tuple(map(_rings, parts)))] if parts else []
     if kind in ("Point", "MultiPoint"):
         radius = load.number(about.get("radius_pixels", 0), "radius_pixels")
-        at = load.points([given] if kind == "Point" else given, "coordinates", 1)
+        at = load.points([coordinates] if kind == "Point" else coordinates, "coordinates", 1)
         return [Disc(x, y, max(radius, 0)) for x, y in at]
     if kind == "GeometryCollection":
         some = load.listed(geometry.get("geometries"), "geometries")
-        if any(isinstance(one, dict) and one.get("type") == kind for one in some):
-            raise InvalidInputError("a GeometryCollection within another is not read; take it apart.")
-        return [place for one in some for place in _places(load.mapping(one, "a geometry"), {}, pixels)]
+        if any(isinstance(member, dict) and member.get("type") == kind for member in some):
+            raise InvalidInputError(
+                "a GeometryCollection within another is not read; take it apart.", code="geometry-nested"
+            )
+        return [place for member in some for place in _places(load.mapping(member, "a geometry"), {}, pixels)]
     if kind in ("none", "LineString", "MultiLineString"):
         return []
-    raise InvalidInputError(f"geometry of type {load.shortly(repr(kind))} is not known; use a Polygon.")
+    raise InvalidInputError(
+        f"geometry of type {load.shortly(repr(kind))} is not known; use a Polygon.",
+        code="geometry-type",
+        argument="geometry",
+    )
 
 
-def _rings(given: Any) -> tuple[Floats, ...]:
-    rings = tuple(load.points(ring, "coordinates", 4) for ring in load.listed(given, "coordinates"))
+def _rings(coordinates: Any) -> tuple[Floats, ...]:
+    rings = tuple(load.points(ring, "coordinates", 4) for ring in load.listed(coordinates, "coordinates"))
     if not rings:
-        raise InvalidInputError("a polygon must have at least one ring.")
+        raise InvalidInputError("a polygon must have at least one ring.", code="polygon-rings")
     return tuple(ring[:-1] if (ring[0] == ring[-1]).all() else ring for ring in rings)
 
 

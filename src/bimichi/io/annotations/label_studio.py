@@ -31,45 +31,53 @@ def read_label_studio(path: Path) -> Annotations:
             if not isinstance(task.get("data"), dict):
                 raise InvalidInputError(
                     "it has no data, so this is not a full export of Label Studio. Export as JSON, not JSON-MIN; "
-                    "results of COCO, a list of boxes, need the images and categories of a COCO file around them."
+                    "results of COCO, a list of boxes, need the images and categories of a COCO file around them.",
+                    code="label-studio-export",
                 )
             image = _image(load.mapping(task.get("data"), "data"))
             if image in table:
-                raise InvalidInputError(f"another task has the image {image!r}, too; remove one of them.")
-            table[image] = [found for one in _results(task) for found in _objects(load.mapping(one, "a result"))]
+                raise InvalidInputError(
+                    f"another task has the image {image!r}, too; remove one of them.", code="annotations-twice"
+                )
+            table[image] = [drawn for result in _results(task) for drawn in _objects(load.mapping(result, "a result"))]
     return AnnotationTable({image: image_annotations(objects) for image, objects in table.items()})
 
 
 def _image(data: Mapping[str, Any]) -> str:
     """Return the path of the image: the entry image, or the first that is text."""
-    given = [data.get("image"), *data.values()]
-    text = next((value for value in given if isinstance(value, str) and value), None)
+    values = [data.get("image"), *data.values()]
+    text = next((value for value in values if isinstance(value, str) and value), None)
     if text is None:
-        raise InvalidInputError("data names no image.")
+        raise InvalidInputError("data names no image.", code="label-studio-image")
     path = unquote(text.partition("?d=")[2] or text.partition("?")[0]).replace("\\", "/")
     folder, _, name = path.rpartition("/")
     return f"{folder}/{UPLOAD.sub('', name, count=1)}".lstrip("/")
 
 
 def _results(task: Mapping[str, Any]) -> list[Any]:
-    given = load.listed(task.get("annotations", task.get("completions", [])), "annotations")
-    made = [load.mapping(one, "an annotation") for one in given]
-    kept = [one for one in made if not one.get("was_cancelled")]
-    kept = [one for one in kept if one.get("ground_truth")] or kept
+    entries = load.listed(task.get("annotations", task.get("completions", [])), "annotations")
+    annotations = [load.mapping(annotation, "an annotation") for annotation in entries]
+    kept = [annotation for annotation in annotations if not annotation.get("was_cancelled")]
+    kept = [annotation for annotation in kept if annotation.get("ground_truth")] or kept
     if len(kept) > 1:
-        raise InvalidInputError(f"it has {len(kept)} annotations; mark one as ground truth, or export one of them.")
+        raise InvalidInputError(
+            f"it has {len(kept)} annotations; mark one as ground truth, or export one of them.",
+            code="label-studio-annotations",
+        )
     return load.listed(kept[0].get("result", []), "result") if kept else []
 
 
-def _objects(one: Mapping[str, Any]) -> list[Found]:
+def _objects(result: Mapping[str, Any]) -> list[Found]:
     """Return the object of a result with its first label; relations, choices and texts are none."""
-    kind = str(one.get("type")).removesuffix("labels")
+    kind = str(result.get("type")).removesuffix("labels")
     if kind not in READERS:
         return []
-    value = load.mapping(one.get("value"), "value")
-    width, height = size = _pair(one, "original_width", "original_height")
+    value = load.mapping(result.get("value"), "value")
+    width, height = size = _pair(result, "original_width", "original_height")
     if not (width >= 1 and height >= 1):
-        raise InvalidInputError(f"the image has {width:g} x {height:g} pixels (original_width, original_height).")
+        raise InvalidInputError(
+            f"the image has {width:g} x {height:g} pixels (original_width, original_height).", code="label-studio-size"
+        )
     labels = value.get(f"{kind}labels")
     label = load.text_or_none(labels[0]) if isinstance(labels, list) and labels else None
     return [Found(READERS[kind](value, size), label)]
@@ -93,7 +101,9 @@ def _ellipse(value: Mapping[str, Any], size: Floats) -> Floats | Shape:
 
 def _brush(value: Mapping[str, Any], size: Floats) -> Floats | Shape:
     if value.get("format", "rle") != "rle":
-        raise InvalidInputError(f"a brush must be in the format rle, got {load.shortly(repr(value['format']))}.")
+        raise InvalidInputError(
+            f"a brush must be in the format rle, got {load.shortly(repr(value['format']))}.", code="brush-format"
+        )
     width, height = (int(side) for side in size)
     return runs_of(decode_brush(load.numbers(value.get("rle"), "rle"), height, width), image=(height, width))
 

@@ -1,6 +1,5 @@
 """The annotations of scenes, from a file or folder of any format, or from one file per scene."""
 
-import warnings
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import takewhile
@@ -11,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bimichi._types import Flags, Floats
-from bimichi.errors import AnnotationWarning, InvalidInputError
+from bimichi.errors import AnnotationWarning, InvalidInputError, warn
 from bimichi.io.annotations import annotation_files, format_of, read_annotations
 from bimichi.io.dataset import SceneCollection, SceneFiles
 from bimichi.io.open import existing_path, is_pattern
-from bimichi.scenes.annotations import AnnotationTable, ImageAnnotations, image_annotations
-from bimichi.scenes.labels import Placement, in_pixels
-from bimichi.scenes.masks import shown_box
+from bimichi.scenes.annotations import AnnotationTable, ImageAnnotations, image_annotations, in_pixels
+from bimichi.scenes.grid import Placement
+from bimichi.scenes.shapes import shown_box
 from bimichi.sources.bands import first_few
 
 SLACK = 1.0  # pixels that a box may exceed the image by, as tools round
@@ -34,13 +33,13 @@ class Doubt(NamedTuple):
 
 
 def check_annotations(
-    found: ImageAnnotations, shape: tuple[int, int], where: str, target: str | None = None
+    annotations: ImageAnnotations, shape: tuple[int, int], where: str, target: str | None = None
 ) -> list[Doubt]:
     """Return what is doubtful about the annotations of an image: its boxes, or its mask.
 
     Parameters
     ----------
-    found : ImageAnnotations
+    annotations : ImageAnnotations
         In pixels.
     shape : (int, int)
         Height and width of the image.
@@ -54,8 +53,8 @@ def check_annotations(
     list of Doubt
         Empty if nothing is.
     """
-    doubts = [] if found.mask is None else check_mask_values(found.mask, where, target)
-    return doubts + check_boxes(found.boxes_of(target), shape, where)
+    doubts = [] if annotations.mask is None else check_mask_values(annotations.mask, where, target)
+    return doubts + check_boxes(annotations.boxes_of(target), shape, where)
 
 
 def check_boxes(boxes: Floats, shape: tuple[int, int], where: str) -> list[Doubt]:
@@ -138,17 +137,20 @@ def check_target(counts: Mapping[str | None, int], target: str, where: str) -> N
         return
     if set(counts) == {None}:
         raise InvalidInputError(
-            f"{where} gives no labels, so none of its boxes is {target!r}; pass no label (--target)."
+            f"{where} gives no labels, so none of its boxes is {target!r}; pass no label (--target).",
+            code="label-unused",
         )
     named = Counter({label: n for label, n in counts.items() if label is not None})
     alike = [label for label in named if label.casefold().strip() == target.casefold().strip()]
     if alike:
         raise InvalidInputError(
             f"{where} has no label {target!r}, but {alike[0]!r} ({named[alike[0]]:,}); pass it as it is written "
-            f"(--target {alike[0]!r})."
+            f"(--target {alike[0]!r}).",
+            code="label-unknown",
         )
     raise InvalidInputError(
-        f"{where} has no label {target!r}; it has {listed_labels(named)}. Pass one of them (--target)."
+        f"{where} has no label {target!r}; it has {listed_labels(named)}. Pass one of them (--target).",
+        code="label-unknown",
     )
 
 
@@ -188,7 +190,7 @@ class SceneTargets:
                 self._add(name, file)
         if self.masks:
             return
-        counts: Counter[str | None] = sum((one.counts for one in self._table.values()), Counter())
+        counts: Counter[str | None] = sum((drawn.counts for drawn in self._table.values()), Counter())
         if target is not None:
             check_target(counts, target, str(given))
         elif len(counts) > 1:
@@ -207,16 +209,16 @@ class SceneTargets:
         """Return the annotations of a scene in its pixels; `placement` saves opening it."""
         if name in self.masks:
             return read_annotations(self.masks[name])[None]
-        found = self._table.get(name, NOTHING)
-        if found.units != "pixels" and placement is None:
+        annotations = self._table.get(name, NOTHING)
+        if annotations.units != "pixels" and placement is None:
             grid = self._collection.open(name).grid
             placement = Placement(grid.shape, grid.transform, grid.crs)
-        return in_pixels(found, placement, self.where(name))
+        return in_pixels(annotations, placement, self.where(name))
 
     def _add(self, name: str, file: Path) -> None:
         """Take a file as that of one scene, by its own name."""
-        known = format_of(file)
-        if known is not None and known.name == "mask":
+        kind = format_of(file)
+        if kind is not None and kind.name == "mask":
             self.masks[name], self._origin[name] = file, str(file)
             return
         table = read_annotations(file)
@@ -236,7 +238,8 @@ class SceneTargets:
         on_map = None in table and table[None].units == "map"
         if None in table and len(scenes) > 1 and not on_map:
             raise InvalidInputError(
-                f"{where} does not say in which of the {len(scenes)} scenes a box is; a CSV file needs a column image."
+                f"{where} does not say in which of the {len(scenes)} scenes a box is; a CSV file needs a column image.",
+                code="annotations-scene",
             )
         if None in table:
             for scene in scenes:
@@ -246,30 +249,32 @@ class SceneTargets:
         if not images and len(scenes) == 1 and len(table) == 1:
             image = next(iter(table))
             files = first_few([file.name for file in scenes[0].files])
-            warnings.warn(
+            warn(
                 f"{where} is about one image, {image!r}, which is none of {files}; it is "
                 f"taken for scene {scenes[0].name!r}. If it is another, name the file of this scene (--boxes).",
-                AnnotationWarning,
+                code="annotations-other-image",
+                kind=AnnotationWarning,
                 stacklevel=2,
             )
             images = {scenes[0].name: [str(image)]}
         self._report_rest(table, images, scenes, where)
-        for name, some in images.items():
-            self._table[name] = _joined([table[image] for image in some])
-            self._origin[name] = f"{where}, image {' and '.join(some)}"
+        for name, named in images.items():
+            self._table[name] = _joined([table[image] for image in named])
+            self._origin[name] = f"{where}, image {' and '.join(named)}"
 
     def _report_rest(
         self, table: AnnotationTable, images: Mapping[str, list[str]], scenes: list[SceneFiles], where: str
     ) -> None:
         """Say which images are of no scene, and which scenes have no image."""
-        used = {image for some in images.values() for image in some}
-        rest = {image: len(one.boxes) for image, one in table.items() if image not in used}
+        used = {image for named in images.values() for image in named}
+        rest = {image: len(drawn.boxes) for image, drawn in table.items() if image not in used}
         names = first_few([repr(scene.name) for scene in scenes])
         if table and not images:
             shown = first_few([repr(image) for image in rest])
             raise InvalidInputError(
                 f"{where} has boxes of the image{'s' * (len(rest) > 1)} {shown}, but the scenes are {names}. Images "
-                "are matched by path, name, or name without suffix."
+                "are matched by path, name, or name without suffix.",
+                code="annotations-other-images",
             )
         if rest:
             shown = first_few([repr(image) for image in rest])
@@ -296,18 +301,20 @@ def _files_of_scenes(given: str, collection: SceneCollection, partial: bool = Fa
         return collection.companions(given, "labels", partial)
     existing_path(path)
     if path.is_dir():
-        known, files = annotation_files(path)
-        if known.name != "mask":
+        kind, files = annotation_files(path)
+        if kind.name != "mask":
             return path
         if collection.many:
             return collection.companions(given, "labels", partial)
-        found = match_images([file.name for file in files], collection.scenes, given)
-        if not found:
+        matches = match_images([file.name for file in files], collection.scenes, given)
+        if not matches:
             shown = first_few([file.name for file in files])
-            raise InvalidInputError(f"{given} has no mask of scene {collection.names[0]!r}; it has {shown}.")
-        return {name: path / some[0] for name, some in found.items()}
-    known_file = format_of(path)
-    if known_file is not None and known_file.name == "mask":
+            raise InvalidInputError(
+                f"{given} has no mask of scene {collection.names[0]!r}; it has {shown}.", code="mask-missing"
+            )
+        return {name: path / named[0] for name, named in matches.items()}
+    file_kind = format_of(path)
+    if file_kind is not None and file_kind.name == "mask":
         return collection.companions(given, "labels", partial)
     return path
 
@@ -325,12 +332,15 @@ def target_files(given: str | Path, collection: SceneCollection, named_only: boo
 
 
 def _joined(some: list[ImageAnnotations]) -> ImageAnnotations:
-    """Return the annotations of all images of a scene as those of one."""
+    """Return the annotations of all images of a scene together."""
     if len(some) == 1:
         return some[0]
-    if len({(one.units, one.crs) for one in some}) > 1:
-        raise InvalidInputError("Images of one scene have annotations in different units; keep those of one of them.")
-    return image_annotations([found for one in some for found in one.objects], some[0].units, some[0].crs)
+    if len({(drawn.units, drawn.crs) for drawn in some}) > 1:
+        raise InvalidInputError(
+            "Images of one scene have annotations in different units; keep those of one of them.",
+            code="annotations-units",
+        )
+    return image_annotations([item for drawn in some for item in drawn.objects], some[0].units, some[0].crs)
 
 
 PATH, NAME, STEM = range(3)
@@ -350,21 +360,23 @@ def match_images(images: Iterable[str], scenes: Sequence[SceneFiles], where: str
         if len(fitting) > 1:
             raise InvalidInputError(
                 f"{where}: the image {image!r} may be any of the scenes {first_few(sorted(map(repr, fitting)))}. Name "
-                "it by its path, with as many folders as it takes."
+                "it by its path, with as many folders as it takes.",
+                code="annotations-ambiguous",
             )
         for scene in fitting:
             by_scene.setdefault(scene, []).append((level, image))
-    return {scene: _best(scene, found, where) for scene, found in by_scene.items()}
+    return {scene: _best(scene, fits, where) for scene, fits in by_scene.items()}
 
 
-def _best(scene: str, found: list[tuple[int, str]], where: str) -> list[str]:
+def _best(scene: str, fits: list[tuple[int, str]], where: str) -> list[str]:
     """Return the images that fit best; among several paths that merely end alike none is guessed."""
-    level = min(fit for fit, _ in found)
-    best = sorted(image for fit, image in found if fit == level)
+    level = min(fit for fit, _ in fits)
+    best = sorted(image for fit, image in fits if fit == level)
     if len(best) > 1 and level != PATH and any("/" in image or "\\" in image for image in best):
         raise InvalidInputError(
             f"{where}: the images {first_few([repr(image) for image in best])} may all be scene {scene!r}. Name the "
-            "sources by paths with the same folders, or remove the other images from the file."
+            "sources by paths with the same folders, or remove the other images from the file.",
+            code="annotations-ambiguous",
         )
     return best
 
@@ -402,4 +414,5 @@ def _fitting(image: str, index: _Index) -> tuple[int, set[str]]:
             return PATH, best
     if named:
         return NAME, {scene for _, scene in named}
-    return STEM, next(filter(None, map(index.scenes.get, (image, path.name, path.stem))), set())
+    fitting = next(filter(None, map(index.scenes.get, (image, path.name, path.stem))), set[str]())
+    return STEM, {image} if image in fitting else fitting  # a scene of this very name goes before its files' names

@@ -33,7 +33,9 @@ def check_bytes(path: Path) -> Path:
     """Return the path of a regular file of bounded size."""
     size = check_file(path).stat().st_size
     if size > SIZE_LIMIT:
-        raise InvalidInputError(f"Cannot read {path}: it has {size:,} bytes; up to {SIZE_LIMIT:,} can be. Split it.")
+        raise InvalidInputError(
+            f"Cannot read {path}: it has {size:,} bytes; up to {SIZE_LIMIT:,} can be. Split it.", code="file-large"
+        )
     return path
 
 
@@ -45,7 +47,7 @@ def read_text(path: Path) -> str:
             return content.decode("utf-16")
         except UnicodeDecodeError as error:
             raise InvalidInputError(
-                f"{path} is damaged: it is not UTF-16 ({error.reason}). Save it as UTF-8."
+                f"{path} is damaged: it is not UTF-16 ({error.reason}). Save it as UTF-8.", code="encoding"
             ) from error
     try:
         return content.decode("utf-8-sig")
@@ -60,7 +62,7 @@ def read_json(path: Path) -> Any:
     except InvalidInputError:
         raise
     except (ValueError, RecursionError, MemoryError) as error:
-        raise InvalidInputError(f"{path} is damaged: it is not JSON ({shortly(error)}).") from error
+        raise InvalidInputError(f"{path} is damaged: it is not JSON ({shortly(error)}).", code="json") from error
 
 
 def read_xml(path: Path) -> ElementTree.Element:
@@ -68,7 +70,9 @@ def read_xml(path: Path) -> ElementTree.Element:
     content = read_bytes(path)
 
     def refuse(*_: object) -> None:
-        raise InvalidInputError(f"{path} has a document type (<!DOCTYPE>), which is not allowed; remove it.")
+        raise InvalidInputError(
+            f"{path} has a document type (<!DOCTYPE>), which is not allowed; remove it.", code="xml-doctype"
+        )
 
     try:
         check = expat.ParserCreate()
@@ -78,7 +82,7 @@ def read_xml(path: Path) -> ElementTree.Element:
     except InvalidInputError:
         raise
     except (expat.ExpatError, ElementTree.ParseError, ValueError, LookupError, RecursionError) as error:
-        raise InvalidInputError(f"{path} is damaged: it is not XML ({shortly(error)}).") from error
+        raise InvalidInputError(f"{path} is damaged: it is not XML ({shortly(error)}).", code="xml") from error
 
 
 @contextmanager
@@ -87,33 +91,43 @@ def naming(place: str) -> Iterator[None]:
     try:
         yield
     except InvalidInputError as error:
-        raise InvalidInputError(f"{place}: {error}") from error
+        raise InvalidInputError(
+            f"{place}: {error}", code=error.code, argument=error.argument, value=error.value
+        ) from error
 
 
 def number(value: Any, what: str) -> float:
     """Return a finite number of usual size, given as such or as text."""
     try:
-        found = math.nan if isinstance(value, bool) else float(value)
+        parsed = math.nan if isinstance(value, bool) else float(value)
     except (TypeError, ValueError, OverflowError):
-        found = math.nan
-    if not abs(found) <= LARGEST:
-        size = f" up to {LARGEST:g}" if abs(found) > LARGEST else ""
-        raise InvalidInputError(f"{what} must be a number{size}, got {shortly(repr(value))}.")
-    return found
+        parsed = math.nan
+    if not abs(parsed) <= LARGEST:
+        size = f" up to {LARGEST:g}" if abs(parsed) > LARGEST else ""
+        raise InvalidInputError(
+            f"{what} must be a number{size}, got {shortly(repr(value))}.", code="number", argument=what
+        )
+    return parsed
 
 
 def numbers(values: Any, what: str, n: int | None = None) -> list[float]:
     """Return a list of numbers, of this length if it is given."""
     if not isinstance(values, Sequence) or isinstance(values, str | bytes) or n not in (None, len(values)):
         wanted = "numbers" if n is None else f"{n} numbers"
-        raise InvalidInputError(f"{what} must be a list of {wanted}, got {shortly(repr(values))}.")
+        raise InvalidInputError(
+            f"{what} must be a list of {wanted}, got {shortly(repr(values))}.", code="list-of-numbers", argument=what
+        )
     return [number(value, what) for value in values]
 
 
 def points(values: Any, what: str, least: int = 3) -> Floats:
     """Return corners (x, y) from a list of pairs."""
     if not isinstance(values, Sequence) or isinstance(values, str | bytes) or len(values) < least:
-        raise InvalidInputError(f"{what} must be a list of at least {least} points, got {shortly(repr(values))}.")
+        raise InvalidInputError(
+            f"{what} must be a list of at least {least} points, got {shortly(repr(values))}.",
+            code="polygon-points",
+            argument=what,
+        )
     pairs = [numbers(pair[:2] if isinstance(pair, list | tuple) else pair, what, 2) for pair in values]
     return np.array(pairs, dtype=np.float64).reshape(-1, 2)
 
@@ -121,7 +135,7 @@ def points(values: Any, what: str, least: int = 3) -> Floats:
 def box_of(x: float, y: float, width: float, height: float) -> Floats:
     """Return a box, which must have an area."""
     if not (width > 0 and height > 0):
-        raise InvalidInputError(f"width and height must be above 0, got {width:g} and {height:g}.")
+        raise InvalidInputError(f"width and height must be above 0, got {width:g} and {height:g}.", code="box-size")
     return np.array([x, y, width, height])
 
 
@@ -129,7 +143,8 @@ def box_between(left: float, top: float, right: float, bottom: float) -> Floats:
     """Return the box between two corners."""
     if not (right > left and bottom > top):
         raise InvalidInputError(
-            f"the right and lower edge must exceed the left and upper, got {left:g}, {top:g}, {right:g}, {bottom:g}."
+            f"the right and lower edge must exceed the left and upper, got {left:g}, {top:g}, {right:g}, {bottom:g}.",
+            code="box-size",
         )
     return np.array([left, top, right - left, bottom - top])
 
@@ -137,14 +152,14 @@ def box_between(left: float, top: float, right: float, bottom: float) -> Floats:
 def mapping(value: Any, what: str) -> Mapping[str, Any]:
     """Return an object of JSON."""
     if not isinstance(value, dict):
-        raise InvalidInputError(f"{what} must be an object, got {shortly(repr(value))}.")
+        raise InvalidInputError(f"{what} must be an object, got {shortly(repr(value))}.", code="object", argument=what)
     return value
 
 
 def listed(value: Any, what: str) -> list[Any]:
     """Return a list of JSON."""
     if not isinstance(value, list):
-        raise InvalidInputError(f"{what} must be a list, got {shortly(repr(value))}.")
+        raise InvalidInputError(f"{what} must be a list, got {shortly(repr(value))}.", code="list", argument=what)
     return value
 
 

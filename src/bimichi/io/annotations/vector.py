@@ -36,9 +36,11 @@ def read_vector(path: Path) -> Annotations:
         warnings.simplefilter("always")
         layers = [str(layer) for layer in pyogrio.list_layers(path)[:, 0]]
         if len(layers) != 1:
-            raise InvalidInputError(f"it has {len(layers)} layers; save the one you need as a separate file.")
+            raise InvalidInputError(
+                f"it has {len(layers)} layers; save the one you need as a separate file.", code="layers"
+            )
         meta, _, shapes, columns = pyogrio.raw.read(path, layer=layers[0], force_2d=True)
-    said = [f"{path}: {shortly(one.message)}" for one in caught[:3]]
+    said = [f"{path}: {shortly(warning.message)}" for warning in caught[:3]]
     rows = [dict(zip(meta["fields"], row, strict=True)) for row in zip(*columns, strict=True)] or [{}] * len(shapes)
     objects, lines = [], 0
     for k, (shape, row) in enumerate(zip(shapes, rows, strict=True)):
@@ -47,21 +49,23 @@ def read_vector(path: Path) -> Annotations:
             lines += not places
             objects += [Found(place, label_among(row)) for place in places]
     if objects and meta["crs"] is None:
-        raise InvalidInputError(f"{path} names no coordinate reference system; a shapefile keeps it in a .prj file.")
+        raise InvalidInputError(
+            f"{path} names no coordinate reference system; a shapefile keeps it in a .prj file.", code="crs-missing"
+        )
     said += [f"{path}: {lines} features without area, such as lines, are left out."] if lines else []
     return AnnotationTable({None: image_annotations(objects, "map", meta["crs"])}, " ".join(said))
 
 
 def _places(content: bytes) -> list[Floats | Shape]:
     try:
-        kind, found = _geometry(memoryview(content))[:2]
+        kind, geometry = _geometry(memoryview(content))[:2]
     except (struct.error, ValueError, IndexError) as error:
-        raise InvalidInputError(f"its geometry is damaged ({error}).") from error
+        raise InvalidInputError(f"its geometry is damaged ({error}).", code="geometry-damaged") from error
     if kind == POINT:
-        return [Disc(*found)] if np.isfinite(found).all() else []
+        return [Disc(*geometry)] if np.isfinite(geometry).all() else []
     if kind == MULTIPOINT:
-        return [Disc(*point) for point in found]
-    return [Polygons(tuple(found))] if found else []
+        return [Disc(*point) for point in geometry]
+    return [Polygons(tuple(geometry))] if geometry else []
 
 
 def _geometry(data: memoryview, at: int = 0) -> tuple[int, Any, int]:
@@ -85,21 +89,23 @@ def _geometry(data: memoryview, at: int = 0) -> tuple[int, Any, int]:
             rings.append(ring[:-1] if (ring[0] == ring[-1]).all() else ring)
         return kind, [tuple(rings)] if rings else [], at
     if kind not in (MULTIPOINT, MULTIPOLYGON):
-        raise InvalidInputError(f"geometry of the type {kind} of WKB is not known; use polygons.")
+        raise InvalidInputError(
+            f"geometry of the type {kind} of WKB is not known; use polygons.", code="geometry-type", argument="geometry"
+        )
     parts: list[Any] = []
     for _ in range(n):
-        inner, found, at = _geometry(data, at)
+        inner, geometry, at = _geometry(data, at)
         if inner not in (POINT, POLYGON):
             raise ValueError(f"type {inner} within type {kind}")
-        parts += [found] if inner == POINT else found
+        parts += [geometry] if inner == POINT else geometry
     return kind, parts, at
 
 
 def _pairs(data: memoryview, order: str, at: int, n: int) -> Floats:
-    found = np.frombuffer(data, np.dtype(f"{order}f8"), 2 * n, at).astype(np.float64).reshape(n, 2)
-    if not (np.abs(found) <= LARGEST).all():
+    pairs = np.frombuffer(data, np.dtype(f"{order}f8"), 2 * n, at).astype(np.float64).reshape(n, 2)
+    if not (np.abs(pairs) <= LARGEST).all():
         raise ValueError(f"a coordinate is beyond {LARGEST:g}")
-    return found
+    return pairs
 
 
 VECTOR = AnnotationFormat(

@@ -19,16 +19,16 @@ def read_voc(path: Path) -> Annotations:
     """
     root = read_xml(path)
     if root.tag != "annotation":
-        raise InvalidInputError(f"{path} must have the root <annotation>, got <{root.tag}>.")
+        raise InvalidInputError(f"{path} must have the root <annotation>, got <{root.tag}>.", code="voc-root")
     objects = []
-    for k, one in enumerate(root.findall("object")):
+    for k, element in enumerate(root.findall("object")):
         with naming(f"{path}, object {k + 1}"):
-            box = one.find("bndbox")
+            box = element.find("bndbox")
             if box is None:
-                raise InvalidInputError("it has no <bndbox>.")
+                raise InvalidInputError("it has no <bndbox>.", code="voc-box")
             corners = [number(_text(box, side), side) for side in ("xmin", "ymin", "xmax", "ymax")]
-            difficult = _text(one, "difficult") not in (None, "0", "false", "False")
-            objects.append(Found(box_between(*corners), _text(one, "name"), difficult))
+            difficult = _text(element, "difficult") not in (None, "0", "false", "False")
+            objects.append(Found(box_between(*corners), _text(element, "name"), difficult))
     return AnnotationTable({_text(root, "filename"): image_annotations(objects)})
 
 

@@ -13,8 +13,8 @@ import numpy as np
 from bimichi._files import atomic_write
 from bimichi._types import Floats
 from bimichi.errors import InvalidInputError
-from bimichi.scenes.annotations import Annotations, Found, ImageAnnotations
-from bimichi.scenes.labels import Placement, in_pixels
+from bimichi.scenes.annotations import Annotations, Found, ImageAnnotations, in_pixels
+from bimichi.scenes.grid import Placement
 from bimichi.scenes.shapes import Disc, Polygons, Runs, Shape, corners_of, encode_coco, runs_of
 
 Placements = Mapping[str | None, Placement] | Placement | None
@@ -50,10 +50,17 @@ def write_annotations(path: str | PathLike[str], annotations: Annotations, place
     try:
         file = Path(path)
     except TypeError as error:
-        raise InvalidInputError(f"path must be a path, got {path!r}.") from error
+        raise InvalidInputError(
+            f"path must be a path, got {path!r}.", code="path", argument="path", value=path
+        ) from error
     if file.suffix.lower() not in writers:
-        raise InvalidInputError(f"path must end in {', '.join(writers)}, which decides the format, got {file.name!r}.")
-    images = {image: _objects(found, placed(placement, image)) for image, found in annotations.items()}
+        raise InvalidInputError(
+            f"path must end in {', '.join(writers)}, which decides the format, got {file.name!r}.",
+            code="annotations-suffix",
+            argument="path",
+            value=file.name,
+        )
+    images = {image: _objects(objects, placed(placement, image)) for image, objects in annotations.items()}
     text = writers[file.suffix.lower()](images, placement)
     atomic_write(file, lambda opened: opened.write(text.encode()))
 
@@ -63,20 +70,20 @@ def placed(placement: Placements, image: str | None) -> Placement | None:
     return placement if placement is None or isinstance(placement, Placement) else placement.get(image)
 
 
-def _objects(given: ImageAnnotations, placement: Placement | None) -> list[Found]:
-    found = in_pixels(given, placement)
-    objects = found.objects
-    if found.mask is not None:
-        size = (found.mask.shape[0], found.mask.shape[1])
-        for value in np.unique(found.mask[found.mask > 0]).tolist():
-            objects.append(Found(runs_of(found.mask == value, image=size), f"{value:g}"))
-        if found.unknown is not None and found.unknown.any():
-            objects.append(Found(runs_of(found.unknown, image=size), None, True))
+def _objects(annotations: ImageAnnotations, placement: Placement | None) -> list[Found]:
+    annotations = in_pixels(annotations, placement)
+    objects = annotations.objects
+    if annotations.mask is not None:
+        size = (annotations.mask.shape[0], annotations.mask.shape[1])
+        for value in np.unique(annotations.mask[annotations.mask > 0]).tolist():
+            objects.append(Found(runs_of(annotations.mask == value, image=size), f"{value:g}"))
+        if annotations.unknown is not None and annotations.unknown.any():
+            objects.append(Found(runs_of(annotations.unknown, image=size), None, True))
     return objects
 
 
 def _coco(images: Images, placement: Placements) -> str:
-    labels = sorted({one.label or "" for some in images.values() for one in some})
+    labels = sorted({item.label or "" for some in images.values() for item in some})
     data: dict[str, Any] = {
         "images": [],
         "annotations": [],
@@ -84,18 +91,18 @@ def _coco(images: Images, placement: Placements) -> str:
     }
     for number, (image, objects) in enumerate(images.items(), 1):
         where = placed(placement, image)
-        sizes = {one.place.image for one in objects if isinstance(one.place, Runs)} - {None}
+        sizes = {item.place.image for item in objects if isinstance(item.place, Runs)} - {None}
         size = where.shape if where is not None else next(iter(sizes), None)
         entry = {"id": number, "file_name": image or ""}
         data["images"].append(entry | ({} if size is None else {"height": size[0], "width": size[1]}))
-        for one in objects:
+        for item in objects:
             data["annotations"].append(
                 {
                     "id": len(data["annotations"]) + 1,
                     "image_id": number,
-                    "category_id": labels.index(one.label or "") + 1,
-                    "iscrowd": int(one.ignored),
-                    **_coco_place(one.place, size, image),
+                    "category_id": labels.index(item.label or "") + 1,
+                    "iscrowd": int(item.ignored),
+                    **_coco_place(item.place, size, image),
                 }
             )
     return json.dumps(data, allow_nan=False)
@@ -109,7 +116,8 @@ def _coco_place(place: Floats | Shape, size: tuple[int, int] | None, image: str 
     if size is None:
         raise InvalidInputError(
             f"COCO holds discs, polygons with holes and masks by their pixels, for which it needs the size of the "
-            f"image {image!r}; pass placement=Placement((height, width))."
+            f"image {image!r}; pass placement=Placement((height, width)).",
+            code="annotations-size",
         )
     mask = np.zeros(size, np.bool_)
     place.paint(mask)
@@ -125,12 +133,13 @@ def _csv(images: Images, placement: Placements) -> str:
     writer.writerow(COLUMNS if named else COLUMNS[1:])
     for image, objects in images.items():
         start = [image or ""] if named else []
-        for one in objects:
-            if not isinstance(one.place, np.ndarray):
+        for item in objects:
+            if not isinstance(item.place, np.ndarray):
                 raise InvalidInputError(
-                    f"CSV holds boxes only, but the image {image!r} has other shapes; write .json (COCO) or .geojson."
+                    f"CSV holds boxes only, but the image {image!r} has other shapes; write .json (COCO) or .geojson.",
+                    code="annotations-boxes-only",
                 )
-            writer.writerow([*start, *map(repr, one.place.tolist()), one.label or "", int(one.ignored)])
+            writer.writerow([*start, *map(repr, item.place.tolist()), item.label or "", int(item.ignored)])
         if not objects and named:
             writer.writerow([*start, "", "", "", "", "", ""])
     return text.getvalue()
@@ -140,18 +149,20 @@ def _geojson(images: Images, placement: Placements) -> str:
     on_map = {image: where for image in images if (where := placed(placement, image)) and where.transform is not None}
     systems = {str(where.crs) for where in on_map.values()}
     if on_map and (len(on_map) < len(images) or len(systems) > 1 or systems == {"None"}):
-        raise InvalidInputError("A GeoJSON file needs one coordinate reference system for all its images.")
+        raise InvalidInputError(
+            "A GeoJSON file needs one coordinate reference system for all its images.", code="annotations-crs"
+        )
     features = []
     for image, objects in images.items():
         where = on_map.get(image)
-        for one in objects:
-            about: dict[str, Any] = {"label": one.label} | ({"ignored": True} if one.ignored else {})
+        for item in objects:
+            about: dict[str, Any] = {"label": item.label} | ({"ignored": True} if item.ignored else {})
             about |= {} if image is None else {"image": image}
-            if isinstance(one.place, np.ndarray):
-                about["box"] = one.place.tolist() if where is None else True
-            if isinstance(one.place, Disc) and one.place.radius:
-                about["radius_pixels"] = one.place.radius
-            features.append({"type": "Feature", "properties": about, "geometry": _geometry(one.place, where, image)})
+            if isinstance(item.place, np.ndarray):
+                about["box"] = item.place.tolist() if where is None else True
+            if isinstance(item.place, Disc) and item.place.radius:
+                about["radius_pixels"] = item.place.radius
+            features.append({"type": "Feature", "properties": about, "geometry": _geometry(item.place, where, image)})
     crs = {"type": "name", "properties": {"name": systems.pop()}} if systems else None
     data = {"type": "FeatureCollection", "crs": crs, "images": [name for name in images if name is not None]}
     return json.dumps(data | {"features": features}, allow_nan=False)
@@ -159,7 +170,9 @@ def _geojson(images: Images, placement: Placements) -> str:
 
 def _geometry(place: Floats | Shape, where: Placement | None, image: str | None) -> dict[str, Any]:
     if isinstance(place, Runs):
-        raise InvalidInputError(f"GeoJSON cannot hold masks, which the image {image!r} has; write .json (COCO).")
+        raise InvalidInputError(
+            f"GeoJSON cannot hold masks, which the image {image!r} has; write .json (COCO).", code="annotations-masks"
+        )
     if isinstance(place, Disc):
         at = np.array([[place.x, place.y]])
         return {"type": "Point", "coordinates": (at if where is None else where.to_map(at))[0].tolist()}

@@ -38,19 +38,22 @@ def read_yolo(path: Path) -> Annotations:
             values = [number(field, "a coordinate") for field in fields[1:]]
             if not fields[0].isdecimal() or len(values) < 4 or (len(values) > 5 and len(values) % 2):
                 raise InvalidInputError(
-                    f"{shortly(line)!r} must be a class number and x, y, width, height, or the corners of a polygon."
+                    f"{shortly(line)!r} must be a class number and x, y, width, height, or the corners of a polygon.",
+                    code="yolo-line",
                 )
             if not all(abs(value) <= NORMAL for value in values):
                 raise InvalidInputError(
                     f"{shortly(line)!r} must be in fractions of the image, from 0 to 1; divide x by its width and y by "
-                    "its height, or write a CSV file with the columns x, y, w, h for pixels."
+                    "its height, or write a CSV file with the columns x, y, w, h for pixels.",
+                    code="yolo-fractions",
                 )
             label = names.get(int(fields[0])) if len(fields[0]) < 10 else None
             if names and label is None:
                 known = first_few([f"{k} {name}" for k, name in names.items()])
                 raise InvalidInputError(
                     f"class {shortly(fields[0])} has no name in {source}, which names {known}. "
-                    "Correct the class, or add its name."
+                    "Correct the class, or add its name.",
+                    code="yolo-class",
                 )
             label = fields[0] if label is None else label
             objects.append(Found(_place(values), label))
@@ -80,14 +83,14 @@ def class_names(folder: Path) -> tuple[dict[int, str], Path | None]:
 
 def _yaml_names(text: str) -> dict[int, str]:
     """Return the entry `names` of a data file: a list in brackets, lines with dashes, or lines with numbers."""
-    found = re.search(r"^names:[ \t]*(.*)$((?:\n[ \t]*(?:-|\d+[ \t]*:).*|\n[ \t]*(?:#.*)?$)*)", text, re.MULTILINE)
-    if found is None:
+    entry = re.search(r"^names:[ \t]*(.*)$((?:\n[ \t]*(?:-|\d+[ \t]*:).*|\n[ \t]*(?:#.*)?$)*)", text, re.MULTILINE)
+    if entry is None:
         return {}
-    inline = found[1].partition("#")[0].strip()
+    inline = entry[1].partition("#")[0].strip()
     if inline.startswith(("[", "{")):
         parts = [part.strip() for part in inline.strip("[]{} ").split(",") if part.strip()]
     else:
-        parts = [line.strip() for line in found[2].splitlines() if line.strip().strip("-") and line.strip()[0] != "#"]
+        parts = [line.strip() for line in entry[2].splitlines() if line.strip().strip("-") and line.strip()[0] != "#"]
     names = {}
     for k, part in enumerate(parts):
         numbered = re.fullmatch(r"(\d{1,9})[ \t]*:[ \t]*(.*)", part)

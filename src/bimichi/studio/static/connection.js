@@ -1,5 +1,7 @@
 // Requests, and the socket, which connects again by itself. Addresses are relative, so that the token stays in them.
 
+import { Events } from "./events.js";
+
 const FIRST_PAUSE = 300;
 const LONGEST_PAUSE = 4000;
 
@@ -34,7 +36,7 @@ export async function post(path, body = {}) {
   return answerOf(await fetch(path, { method: "POST", headers: { "content-type": type }, body: sent }));
 }
 
-export class Connection extends EventTarget {
+export class Connection extends Events {
   constructor() {
     super();
     this.pause = FIRST_PAUSE;
@@ -64,14 +66,6 @@ export class Connection extends EventTarget {
       setTimeout(() => this.connect(), this.pause);
       this.pause = Math.min(LONGEST_PAUSE, this.pause * 1.7);
     });
-  }
-
-  tell(type, detail) {
-    this.dispatchEvent(new CustomEvent(type, { detail }));
-  }
-
-  on(type, listener) {
-    this.addEventListener(type, ({ detail }) => listener(detail));
   }
 
   // Whether it could be sent; labels that could not are sent again after the next hello.

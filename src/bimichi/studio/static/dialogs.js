@@ -1,6 +1,6 @@
 // Dialogs: help, setting, and saving.
 
-import { getJson, post } from "./connection.js";
+import { post } from "./connection.js";
 import { button, make } from "./dom.js";
 import { HELP } from "./keys.js";
 
@@ -61,25 +61,28 @@ const WORDS = {
 };
 
 function choicesOf(name, { choices = {}, settings }) {
-  const known = {
+  const values = {
     objective: choices.objectives,
     additivity: choices.additivities,
     sources: ["given", "rarity"],
     rest: ["negative", "unknown"],
     polarity: choices.polarities ?? ["learn", "given"],
   }[name];
-  return known && !known.some((value) => String(value) === String(settings[name])) ? [settings[name], ...known] : known;
+  const listed = values?.some((value) => String(value) === String(settings[name]));
+  return values && !listed ? [settings[name], ...values] : values;
 }
 
 function field(app, name, [title, note]) {
   const value = app.state.settings[name];
   const choices = choicesOf(name, app.state);
-  const send = (given) => app.changeSettings({ [name]: given });
+  const send = (choice) => app.learned.changeSettings({ [name]: choice });
   const control = choices
     ? make(
         "select",
         { id: `set-${name}`, on: { change: () => send(choices[control.selectedIndex]) } },
-        ...choices.map((one) => make("option", { selected: String(one) === String(value) }, WORDS[one] ?? String(one))),
+        ...choices.map((choice) =>
+          make("option", { selected: String(choice) === String(value) }, WORDS[choice] ?? String(choice)),
+        ),
       )
     : make("input", {
         id: `set-${name}`,
@@ -101,7 +104,7 @@ function field(app, name, [title, note]) {
 
 function coreField(app) {
   const [wide, high] = app.state.settings.core ?? [0.6, 0.9];
-  const send = () => app.changeSettings({ core: [Number(one.value), Number(two.value)] });
+  const send = () => app.learned.changeSettings({ core: [Number(across.value), Number(down.value)] });
   const number = (id, value, label) =>
     make("input", {
       id,
@@ -114,7 +117,7 @@ function coreField(app) {
       on: { change: send },
       disabled: app.readOnly,
     });
-  const [one, two] = [
+  const [across, down] = [
     number("core-wide", wide, "Share of the width"),
     number("core-high", high, "Share of the height"),
   ];
@@ -122,13 +125,13 @@ function coreField(app) {
     "div",
     { class: "field" },
     make("label", { for: "core-wide" }, "Core of a box"),
-    make("span", { class: "row" }, one, "×", two),
+    make("span", { class: "row" }, across, "×", down),
     make("small", {}, "share of its width and height that counts as target; the rim of a box counts as neither"),
   );
 }
 
 export function showSettings(app) {
-  const known = Object.entries(FIELDS).filter(([name]) => name in app.state.settings);
+  const fields = Object.entries(FIELDS).filter(([name]) => name in app.state.settings);
   const auto = button(
     "Choose by cross-validation",
     "Try all settings and keep the best",
@@ -148,7 +151,7 @@ export function showSettings(app) {
     make(
       "div",
       { class: "fields" },
-      ...known.map(([name, words]) => field(app, name, words)),
+      ...fields.map(([name, words]) => field(app, name, words)),
       ...("core" in app.state.settings ? [coreField(app)] : []),
     ),
     auto,
@@ -277,13 +280,4 @@ function copyBox(text) {
     { class: "primary" },
   );
   return make("div", { class: "copy" }, area, copy);
-}
-
-export async function refreshSuggestions(app) {
-  const number = app.model?.number;
-  const found = await getJson("suggestions").catch(() => null);
-  if (!found) return;
-  app.suggested = number;
-  app.suggestions = found.items ?? [];
-  app.tell("suggestions");
 }

@@ -1,8 +1,8 @@
 // Opening: paths, files that are dropped or picked, labels from files, and images that moved.
 
 import { post } from "./connection.js";
-import { button, make, plural } from "./dom.js";
 import { dialog } from "./dialogs.js";
+import { button, make, plural } from "./dom.js";
 import { newId } from "./shapes.js";
 
 const LABEL_FILES = /\.(json|geojson|csv|xml|txt)$/i;
@@ -11,11 +11,11 @@ const MOST_FOLDERS = 3; // that are named
 async function filesOf(entry) {
   if (entry.isFile) return [await new Promise((done, failed) => entry.file(done, failed))];
   const reader = entry.createReader();
-  const found = [];
+  const files = [];
   for (;;) {
     const some = await new Promise((done, failed) => reader.readEntries(done, failed));
-    if (!some.length) return found;
-    for (const child of some) found.push(...(await filesOf(child)).map((file) => named(file, child.fullPath)));
+    if (!some.length) return files;
+    for (const child of some) files.push(...(await filesOf(child)).map((file) => named(file, child.fullPath)));
   }
 }
 
@@ -41,7 +41,7 @@ export class Files {
   }
 
   async take(answer) {
-    if (answer) this.app.adopt(answer);
+    if (answer) this.app.scenes.adopt(answer);
   }
 
   async open(paths) {
@@ -122,7 +122,7 @@ export class Files {
     const path = make("input", {
       type: "text",
       id: "path",
-      placeholder: "/data/night or project.json",
+      placeholder: "/data/night or bimichi.toml",
       spellcheck: "false",
       autocomplete: "off",
     });

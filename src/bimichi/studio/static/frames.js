@@ -1,7 +1,7 @@
 // The frames of the views, each with a menu of what it shows, and the sliders below.
-/* global shown */
 
 import { button, make, press } from "./dom.js";
+import { shown } from "./report/readout.js";
 
 const COUNTS = [1, 2, 4];
 
@@ -54,9 +54,10 @@ export class Frames {
   }
 
   choices() {
-    const { state, current, model } = this.app;
+    const { state, learned, scenes } = this.app;
+    const { current } = scenes;
     const sources = state.sources.map(({ name }, k) => [`source:${k}`, name]);
-    const found = [
+    const maps = [
       ["photo", current?.rgb ? "Photograph" : `Photograph (${state.sources[0]?.name ?? ""})`],
       ["fused", "Fused"],
     ];
@@ -64,15 +65,15 @@ export class Frames {
     const more = [["uncertainty", "Uncertainty"]];
     if (current?.truth) more.push(["truth", "Truth"]);
     return [
-      ["Maps", [...found, ...more]],
+      ["Maps", [...maps, ...more]],
       ["Sources", sources],
-      ["Contributions", model || current ? parts : []],
+      ["Contributions", learned.model || current ? parts : []],
     ];
   }
 
   refreshMenus() {
     const choices = this.choices();
-    const known = choices.flatMap(([, items]) => items.map(([value]) => value));
+    const layers = choices.flatMap(([, items]) => items.map(([value]) => value));
     this.frames.forEach(({ menu, view }, k) => {
       const wanted = this.app.shown.layers[k];
       const groups = choices
@@ -81,7 +82,7 @@ export class Frames {
           make("optgroup", { label }, ...items.map(([value, text]) => make("option", { value }, text))),
         );
       menu.replaceChildren(...groups);
-      const layer = known.includes(wanted) ? wanted : "photo";
+      const layer = layers.includes(wanted) ? wanted : "photo";
       this.app.shown.layers[k] = layer;
       menu.value = layer;
       view.dataset.map = layer;
@@ -125,18 +126,19 @@ export class Frames {
     this.refreshMenus();
     this.arrange();
     app.views.setPanels(used.map(({ view }, k) => ({ view, layer: app.shown.layers[k] })));
-    this.counts.forEach((one, k) => press(one, COUNTS[k] === app.shown.count));
+    this.counts.forEach((choice, k) => press(choice, COUNTS[k] === app.shown.count));
     app.tell("views");
   }
 
   // Two views side by side or one above the other, whichever shows the image larger.
   arrange() {
-    const { current, shown: now } = this.app;
+    const { current } = this.app.scenes;
     if (!current) return;
+    const { count } = this.app.shown;
     const [across, down] = [this.root.clientWidth, this.root.clientHeight];
     const fit = (wide, high) => Math.min(wide / current.width, high / current.height);
     const beside = fit(across / 2, down - 32) >= fit(across, down / 2 - 32);
-    this.root.dataset.layout = now.count === 2 ? (beside ? "beside" : "above") : String(now.count);
+    this.root.dataset.layout = count === 2 ? (beside ? "beside" : "above") : String(count);
   }
 
   buildSliders(root) {
@@ -159,7 +161,7 @@ export class Frames {
       value: 0.5,
       on: { input: () => app.detector.set(Number(this.threshold.value)) },
     });
-    this.found = make("output", { class: "found", for: "threshold" });
+    this.count = make("output", { class: "found", for: "threshold" });
     this.outlined = make("input", {
       type: "checkbox",
       id: "outlined",
@@ -182,7 +184,7 @@ export class Frames {
         { class: "slider", for: "threshold", title: "Pixels whose fused value reaches this are outlined" },
         make("span", { class: "check" }, this.outlined, "Detect at"),
         this.threshold,
-        this.found,
+        this.count,
       ),
       make(
         "div",
@@ -213,16 +215,17 @@ export class Frames {
 
   refresh() {
     const { app } = this;
-    this.threshold.min = app.outputLow;
-    this.threshold.value = app.detector.cut;
-    const { found, cut } = app.detector;
-    this.found.textContent = `${shown(cut, 2)}${found === null ? "" : ` · ${found.toLocaleString("en")} found`}`;
+    const { learned, detector, scenes } = app;
+    this.threshold.min = learned.outputLow;
+    this.threshold.value = detector.cut;
+    const { count, cut } = detector;
+    this.count.textContent = `${shown(cut, 2)}${count === null ? "" : ` · ${count.toLocaleString("en")} found`}`;
     for (const { menu, stale, empty } of this.frames) {
-      const learned = menu.value === "fused" || menu.value === "uncertainty" || menu.value.startsWith("part");
-      const older =
-        menu.value === "uncertainty" && app.data?.uncertainty && app.data.uncertainty.number !== app.model?.number;
-      stale.hidden = !(learned && app.model && (app.stale || older));
-      const text = this.emptyText(menu.value, learned);
+      const shows = menu.value === "fused" || menu.value === "uncertainty" || menu.value.startsWith("part");
+      const uncertainty = menu.value === "uncertainty" ? scenes.data?.uncertainty : null;
+      const older = uncertainty && uncertainty.number !== learned.model?.number;
+      stale.hidden = !(shows && learned.model && (learned.stale || older));
+      const text = this.emptyText(menu.value, shows);
       empty.hidden = !text;
       empty.textContent = text ?? "";
     }
@@ -231,11 +234,11 @@ export class Frames {
   // What to do where there is nothing to see yet.
   emptyText(layer, learned) {
     const { app } = this;
-    const { current } = app;
+    const { current, data } = app.scenes;
+    const { model } = app.learned;
     if (current?.usable === false) return `This scene cannot be used. ${(current.problems ?? []).join(" ")}`;
-    if (layer === "uncertainty" && app.model && !app.data?.uncertainty && !current?.tiled)
-      return "Computed when you pause.";
-    if (!learned || app.model) return null;
+    if (layer === "uncertainty" && model && !data?.uncertainty && !current?.tiled) return "Computed when you pause.";
+    if (!learned || model) return null;
     if (!app.labels.total) return "Draw a box around each target, in any view. What is learned from it appears here.";
     if (app.state.mode === "live")
       return app.working ? "Learning from your first labels …" : "The map appears here as soon as it is learned.";

@@ -13,11 +13,11 @@ export class Header {
   constructor(app, parts, actions) {
     Object.assign(this, { app, parts });
     const { history, mode, menu } = parts;
-    this.undo = button("Undo", "Undo (Ctrl+Z)", () => app.step(true));
-    this.redo = button("Redo", "Redo (Ctrl+Shift+Z)", () => app.step(false));
+    this.undo = button("Undo", "Undo (Ctrl+Z)", () => app.drawing.undo());
+    this.redo = button("Redo", "Redo (Ctrl+Shift+Z)", () => app.drawing.redo());
     history.append(this.undo, this.redo);
     this.modes = MODES.map(([name, text, title]) => button(text, title, () => actions.mode(name), { data: null }));
-    this.learn = button("Learn", "Learn from the labels now (T)", () => app.train(), { id: "learn" });
+    this.learn = button("Learn", "Learn from the labels now (T)", () => app.learned.train(), { id: "learn" });
     mode.append(...this.modes, this.learn);
     menu.append(
       button("Save and export", "Save labels, model, maps and report (Ctrl+S)", actions.exports, { id: "export" }),
@@ -48,20 +48,20 @@ export class Header {
   showStatus() {
     const { app, parts } = this;
     const { working } = app;
+    const { model, stale } = app.learned;
     if (working) {
-      const known = typeof working.share === "number";
-      const bar = make("progress", known ? { max: 1, value: working.share } : {});
+      const bar = make("progress", typeof working.share === "number" ? { max: 1, value: working.share } : {});
       const stop = button("Cancel", "Stop this (Esc)", () => app.connection.send({ type: "cancel" }), {
         class: "small",
         id: "cancel",
       });
-      const what = make("span", { class: "what", title: working.what }, working.what);
-      parts.status.replaceChildren(bar, what, ...(working.stops === false ? [] : [stop]));
+      const task = make("span", { class: "what", title: working.what }, working.what);
+      parts.status.replaceChildren(bar, task, ...(working.stops === false ? [] : [stop]));
       return;
     }
-    const learned = app.model ? `Map ${app.model.number}${app.stale ? ", out of date" : ""}` : "";
-    const taken = Object.values(app.model?.seconds ?? {}).filter((value) => typeof value === "number");
-    const seconds = taken.length ? (app.model.seconds.total ?? taken.reduce((sum, value) => sum + value, 0)) : null;
+    const learned = model ? `Map ${model.number}${stale ? ", out of date" : ""}` : "";
+    const taken = Object.values(model?.seconds ?? {}).filter((value) => typeof value === "number");
+    const seconds = taken.length ? (model.seconds.total ?? taken.reduce((sum, value) => sum + value, 0)) : null;
     const time =
       typeof seconds === "number"
         ? ` in ${seconds < 1 ? `${Math.round(1000 * seconds)} ms` : `${seconds.toFixed(1)} s`}`

@@ -1,5 +1,6 @@
 // Keys for everything. What is listed here is what the help shows.
 
+import { LABELS } from "./shapes.js";
 import { TOOLS } from "./tools.js";
 
 const MOVES = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
@@ -8,7 +9,7 @@ export const HELP = [
   [
     "Draw",
     [
-      ...Object.values(TOOLS).map(({ title, key }) => [key.toUpperCase(), title]),
+      ...TOOLS.map(({ title, key }) => [key.toUpperCase(), title]),
       ["1 2 3", "Target, not target, ignore; also of the chosen label"],
       ["[ ]", "Width of brush and eraser"],
       ["Ctrl+Z, Ctrl+Shift+Z", "Undo, redo"],
@@ -63,27 +64,24 @@ function taken(event) {
   return (tag === "BUTTON" || tag === "SUMMARY" || tag === "A") && pressing;
 }
 
-export function listenToKeys(app, { frames, toolbar, actions }) {
+export function listenToKeys(app, frames, actions) {
   const { tools, views } = app;
   const move = ([dx, dy], event) => {
-    const far = event.shiftKey && !event.altKey ? 10 : 1;
-    if (event.altKey) return tools.nudge(dx, dy, event.shiftKey);
-    app.held = false;
-    const { width, height } = app.current;
-    const within = (value, size) => Math.min(size - 1, Math.max(0, value));
-    app.choose(within(views.pixel.x + far * dx, width), within(views.pixel.y + far * dy, height));
-    tools.follow();
-    app.tell("held");
+    const far = event.shiftKey ? 10 : 1;
+    if (event.altKey) tools.nudge(dx, dy, event.shiftKey);
+    else app.cursor.moveBy(far * dx, far * dy);
   };
-  const centre = () => ({ x: views.pixel.x + 0.5, y: views.pixel.y + 0.5 });
-  const labels = ["target", "not", "ignore"];
+  const zoom = (factor) => {
+    const [x, y] = app.cursor.spot;
+    views.zoomBy(factor, { x, y });
+  };
   const plain = {
-    "+": () => views.zoomBy(1.5, centre()),
-    "=": () => views.zoomBy(1.5, centre()),
-    "-": () => views.zoomBy(1 / 1.5, centre()),
+    "+": () => zoom(1.5),
+    "=": () => zoom(1.5),
+    "-": () => zoom(1 / 1.5),
     0: () => views.zoomBy(0),
-    "[": () => toolbar.setWidth(tools.width - 2),
-    "]": () => toolbar.setWidth(tools.width + 2),
+    "[": () => tools.setWidth(tools.width - 2),
+    "]": () => tools.setWidth(tools.width + 2),
     ",": () => actions.nextScene(-1),
     ".": () => actions.nextScene(1),
     w: () => frames.cycle(),
@@ -94,26 +92,26 @@ export function listenToKeys(app, { frames, toolbar, actions }) {
     i: () => app.detector.set(app.detector.cut + 0.02),
     I: () => app.detector.set(app.detector.cut - 0.02),
     l: () => actions.nextMode(),
-    t: () => app.train(),
-    n: () => actions.goNext(),
+    t: () => app.learned.train(),
+    n: () => app.suggestions.goNext(),
     x: () => app.detector.refuse(),
     "?": () => actions.help(),
     Enter: () => tools.step(),
-    Delete: () => app.removeSelected(),
-    Backspace: () => app.removeSelected(),
+    Delete: () => app.drawing.removeChosen(),
+    Backspace: () => app.drawing.removeChosen(),
     Escape: () => actions.escape(),
   };
-  labels.forEach((label, k) => (plain[k + 1] = () => !app.readOnly && tools.chooseLabel(label)));
-  for (const [name, { key }] of Object.entries(TOOLS))
-    plain[key] = () => (name === "ask" || !app.readOnly) && tools.choose(name);
+  for (const [k, label] of Object.keys(LABELS).entries())
+    plain[k + 1] = () => !app.readOnly && tools.chooseLabel(label);
+  for (const kind of TOOLS) plain[kind.key] = () => tools.usable(kind) && tools.choose(kind.id);
   const withControl = {
-    z: (event) => app.step(!event.shiftKey),
-    y: () => app.step(false),
+    z: (event) => (event.shiftKey ? app.drawing.redo() : app.drawing.undo()),
+    y: () => app.drawing.redo(),
     s: () => actions.exports(),
   };
   document.addEventListener("keydown", (event) => {
-    if (!app.current || taken(event)) return;
-    if (event.key === " ") app.keys.space = true;
+    if (!app.scenes.current || taken(event)) return;
+    if (event.key === " ") views.panning = true;
     const control = event.ctrlKey || event.metaKey;
     let work = null;
     if (MOVES[event.key] && !control) work = () => move(MOVES[event.key], event);
@@ -124,7 +122,7 @@ export function listenToKeys(app, { frames, toolbar, actions }) {
     work(event);
   });
   document.addEventListener("keyup", (event) => {
-    if (event.key === " ") app.keys.space = false;
+    if (event.key === " ") views.panning = false;
   });
-  addEventListener("blur", () => (app.keys.space = false));
+  addEventListener("blur", () => (views.panning = false));
 }

@@ -1,9 +1,13 @@
 // The labels of all scenes, and the history of what was done to them, without limit.
 
-export class Labels extends EventTarget {
+import { Events } from "./events.js";
+
+const kept = ({ shapes, revision }) => ({ shapes, revision });
+
+export class Labels extends Events {
   constructor(scenes) {
     super();
-    this.scenes = scenes.map(({ shapes, revision }) => ({ shapes, revision }));
+    this.scenes = scenes.map(kept);
     this.past = [];
     this.future = [];
   }
@@ -20,57 +24,49 @@ export class Labels extends EventTarget {
     return this.scenes.reduce((sum, { shapes }) => sum + shapes.length, 0);
   }
 
-  // Put other shapes into a scene; `what` names the step in words.
-  edit(scene, shapes, what) {
-    this.past.push({ scene, before: this.of(scene), after: shapes, what });
-    this.future = [];
-    this.put(scene, shapes, what);
+  // Take the labels of scenes that were added after those that are here.
+  extend(scenes) {
+    this.scenes.push(...scenes.slice(this.scenes.length).map(kept));
   }
 
-  add(scene, shape, what) {
-    this.edit(scene, [...this.of(scene), shape], what);
-  }
-
-  replace(scene, shape, what) {
-    const shapes = this.of(scene).map((own) => (own.id === shape.id ? shape : own));
-    this.edit(scene, shapes, what);
-  }
-
-  remove(scene, id, what) {
-    this.edit(
-      scene,
-      this.of(scene).filter((own) => own.id !== id),
-      what,
-    );
+  // Put other shapes into a scene; `step` names in words what was done.
+  edit(scene, shapes, step) {
+    this.remember(scene, shapes, step);
+    this.put(scene, shapes, step);
   }
 
   undo() {
-    const step = this.past.pop();
-    if (!step) return null;
-    this.future.push(step);
-    this.put(step.scene, step.before, step.what);
-    return step;
+    return this.travel(this.past, this.future, ({ before }) => before);
   }
 
   redo() {
-    const step = this.future.pop();
-    if (!step) return null;
-    this.past.push(step);
-    this.put(step.scene, step.after, step.what);
-    return step;
+    return this.travel(this.future, this.past, ({ after }) => after);
   }
 
-  put(scene, shapes, what) {
+  travel(from, to, shapesOf) {
+    const edit = from.pop();
+    if (!edit) return null;
+    to.push(edit);
+    this.put(edit.scene, shapesOf(edit), edit.step);
+    return edit;
+  }
+
+  remember(scene, shapes, step) {
+    this.past.push({ scene, before: this.of(scene), after: shapes, step });
+    this.future = [];
+  }
+
+  put(scene, shapes, step) {
     this.scenes[scene] = { shapes, revision: this.revision(scene) + 1 };
-    this.dispatchEvent(new CustomEvent("change", { detail: { scene, what, ours: true } }));
+    this.tell("change", { scene, step, ours: true });
   }
 
-  // Shapes that the server sent, such as imported ones; they can be undone like all others.
+  // Take shapes that the server sent, such as imported ones; they can be undone like all others.
   receive(scene, shapes, revision) {
     if (revision <= this.revision(scene)) return;
-    this.past.push({ scene, before: this.of(scene), after: shapes, what: "labels from a file" });
-    this.future = [];
+    const step = "labels from a file";
+    this.remember(scene, shapes, step);
     this.scenes[scene] = { shapes, revision };
-    this.dispatchEvent(new CustomEvent("change", { detail: { scene, what: "labels from a file", ours: false } }));
+    this.tell("change", { scene, step, ours: false });
   }
 }

@@ -1,5 +1,7 @@
 // Pictures of planes. A picture is painted anew only when what it shows has changed.
-/* global paint, colourWords, level, MISSING */
+
+import { colourWords, level, paint } from "./report/maps.js";
+import { MISSING } from "./report/planes.js";
 
 const UNSURE = ["#fcfbf7", "#f5e6b8", "#e9c46a", "#c98a2b", "#8a5a12", "#4a2f06"]; // narrow to wide intervals
 const SLICE = 8; // milliseconds of work between frames
@@ -98,7 +100,7 @@ export class Layers {
     return this.kept(data, `source:${k}`, contrast, () => {
       const [low, high] = source.range;
       const [middle, half] = [(low + high) / 2, (high - low) / 2 / contrast || 1];
-      const table = Uint32Array.from(source.given, (value) => {
+      const table = Uint32Array.from(source.values, (value) => {
         if (Number.isNaN(value)) return this.missing;
         const grey = Math.round(255 * Math.min(1, Math.max(0, (value - middle) / half / 2 + 0.5)));
         return word(grey, grey, grey);
@@ -109,8 +111,8 @@ export class Layers {
 
   // What source k contributes everywhere, computed between frames; null until it is complete.
   contribution(data, k, number, report, done) {
-    const found = data.parts.get(k);
-    if (found?.number !== number && found?.wanted !== number) this.contribute(data, k, number, report, done);
+    const part = data.parts.get(k);
+    if (part?.number !== number && part?.wanted !== number) this.contribute(data, k, number, report, done);
     return data.parts.get(k)?.bitmap ?? null;
   }
 

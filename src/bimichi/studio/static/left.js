@@ -1,7 +1,7 @@
 // On the left: scenes and sources.
-/* global shown */
 
 import { button, make, plural, press } from "./dom.js";
+import { shown } from "./report/readout.js";
 
 // The score of a scene, or the mean of its parts, when it was left out.
 function heldOut(score, name) {
@@ -16,7 +16,9 @@ export class Left {
     Object.assign(this, { app, actions });
     this.scenes = make("ul", { id: "scene-list" });
     this.sources = make("ul", { id: "source-list" });
-    const add = button("+ Add", "Add scenes of the same sources, or labels, to this project", actions.add, { id: "add" });
+    const add = button("+ Add", "Add scenes of the same sources, or labels, to this project", actions.add, {
+      id: "add",
+    });
     root.append(
       make(
         "section",
@@ -136,17 +138,17 @@ export class Left {
     for (const row of this.scenes.children) {
       const k = Number(row.dataset.scene);
       const scene = app.state.scenes[k];
-      const chosen = k === app.scene;
+      const chosen = k === app.scenes.index;
       row.querySelector("button").setAttribute("aria-current", String(chosen));
       const count = app.labels.of(k).length;
-      const score = heldOut(app.score, scene.name);
+      const score = heldOut(app.learned.score, scene.name);
       const parts = [count ? plural(count, "label") : "no labels"];
       if (typeof score === "number") parts.push(`AP ${shown(score, 2)}`);
       row.querySelector(".facts-line").textContent = scene.usable === false ? "cannot be used" : parts.join(" · ");
       if (chosen && this.seen !== k) row.scrollIntoView?.({ block: "nearest" });
     }
-    this.seen = app.scene;
-    const polarity = app.model?.rule.polarity;
+    this.seen = app.scenes.index;
+    const polarity = app.learned.model?.rule.polarity;
     const visible = app.shown.layers.slice(0, app.shown.count);
     for (const row of this.sources.querySelectorAll("[data-index]")) {
       const k = Number(row.dataset.index);

@@ -1,7 +1,9 @@
 // What was learned: the weights of an additive measure, or the values of a bi-capacity; as the report shows them.
-/* global level, shown, TOLERANCE */
 
 import { make } from "./dom.js";
+import { TOLERANCE } from "./report/integral.js";
+import { level } from "./report/maps.js";
+import { shown } from "./report/readout.js";
 
 const MOST = 12;
 const FAINT = 0.0005;
@@ -33,13 +35,13 @@ function table(head, rows, kind) {
   );
 }
 
-// The two sides (above and below zero) or the pair of a term, as numbered by bimichi's additive measures.
+// The two sides (above and below zero) of each pair of sources, and the number of its term, as numbered by bimichi's additive measures.
 function pairsOf(m) {
-  const found = [];
+  const pairs = [];
   for (let s = 0, number = 2 * m; s < 2 * m; s++) {
-    for (let t = s + 1; t < 2 * m; t++) if (t - s !== m) found.push({ sides: [s, t], number: number++ });
+    for (let t = s + 1; t < 2 * m; t++) if (t - s !== m) pairs.push({ sides: [s, t], number: number++ });
   }
-  return found;
+  return pairs;
 }
 
 function weights({ names, low }, { values }) {
@@ -71,12 +73,12 @@ function pairs({ names, low }, { values }) {
       .filter((s) => s < m === wanted)
       .map((s) => names[s % m])
       .join(" + ") || "–";
-  const found = pairsOf(m)
+  const strongest = pairsOf(m)
     .filter(({ sides, number }) => Math.abs(values[number] ?? 0) >= FAINT && (low < 0 || sides.every((s) => s < m)))
     .sort((a, b) => Math.abs(values[b.number]) - Math.abs(values[a.number]));
-  if (!found.length) return null;
-  const most = Math.abs(values[found[0].number]);
-  const rows = found
+  if (!strongest.length) return null;
+  const most = Math.abs(values[strongest[0].number]);
+  const rows = strongest
     .slice(0, MOST)
     .map(({ sides, number }) =>
       make(

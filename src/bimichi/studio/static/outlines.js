@@ -1,6 +1,7 @@
 // Detections: pixels of the fused map that reach the threshold, their borders, and one of them as a polygon.
-/* global borders, MISSING */
 
+import { borders } from "./report/maps.js";
+import { MISSING } from "./report/planes.js";
 import { simplified } from "./shapes.js";
 
 const MOST_CORNERS = 300;
@@ -11,25 +12,24 @@ export const firstReaching = (value, low) => Math.ceil(((value - low) / (1 - low
 const reaches = (indices, least) => (i) => indices[i] >= least && indices[i] < MISSING;
 
 export function detectionPath({ indices, width, height }, least) {
-  const found = new Uint8Array(indices.length);
-  for (let i = 0; i < found.length; i++) found[i] = indices[i] >= least && indices[i] < MISSING ? 1 : 0;
-  return borders(width, height, (i, j) => found[i] !== found[j]);
+  const detected = Uint8Array.from(indices, (value) => (value >= least && value < MISSING ? 1 : 0));
+  return borders(width, height, (i, j) => detected[i] !== detected[j]);
 }
 
 // How many 8-connected regions reach the threshold.
 export function countDetections(map, least) {
-  const found = reaches(map.indices, least);
+  const detected = reaches(map.indices, least);
   const seen = new Uint8Array(map.indices.length);
   let count = 0;
   for (let i = 0; i < seen.length; i++) {
-    if (seen[i] || !found(i)) continue;
-    fill(map, i, found, seen);
+    if (seen[i] || !detected(i)) continue;
+    fill(map, i, detected, seen);
     count += 1;
   }
   return count;
 }
 
-function fill({ width, height }, start, found, seen) {
+function fill({ width, height }, start, detected, seen) {
   const waiting = [start];
   const pixels = [];
   seen[start] = 1;
@@ -40,7 +40,7 @@ function fill({ width, height }, start, found, seen) {
     for (let v = Math.max(0, y - 1); v <= Math.min(height - 1, y + 1); v++) {
       for (let u = Math.max(0, x - 1); u <= Math.min(width - 1, x + 1); u++) {
         const j = v * width + u;
-        if (!seen[j] && found(j)) {
+        if (!seen[j] && detected(j)) {
           seen[j] = 1;
           waiting.push(j);
         }
@@ -52,11 +52,11 @@ function fill({ width, height }, start, found, seen) {
 
 // The detection at a pixel: its number of pixels and its outer border; null if there is none.
 export function detectionAt(map, x, y, least) {
-  const found = reaches(map.indices, least);
+  const detected = reaches(map.indices, least);
   const start = y * map.width + x;
-  if (!found(start)) return null;
+  if (!detected(start)) return null;
   const seen = new Uint8Array(map.indices.length);
-  const pixels = fill(map, start, found, seen);
+  const pixels = fill(map, start, detected, seen);
   return { size: pixels.length, points: border(map, pixels, seen) };
 }
 

@@ -12,13 +12,13 @@ export class Pictures {
     this.layers = new Layers(app.state);
     this.tiles = new Tiles(
       () => app.views.draw(),
-      () => this.layers.greys(app.outputLow),
+      () => this.layers.greys(app.learned.outputLow),
     );
     this.needUncertainty = debounced(() => this.loadUncertainty(), PAUSE);
   }
 
   get usable() {
-    const { data, current } = this.app;
+    const { data, current } = this.app.scenes;
     return Boolean(data) && current.usable !== false;
   }
 
@@ -37,7 +37,8 @@ export class Pictures {
 
   // Of tiles, contrast is that of their greys; other sources are painted by it.
   filter(layer) {
-    const { current, shown, contrast } = this.app;
+    const { scenes, shown, contrast } = this.app;
+    const { current } = scenes;
     if (layer === "photo" && current.rgb) return shown.brightness === 1 ? "none" : `brightness(${shown.brightness})`;
     const k = layer === "photo" ? 0 : Number(layer.split(":")[1]);
     return current.tiled && contrast[k] && contrast[k] !== 1 ? `contrast(${contrast[k]})` : "none";
@@ -45,7 +46,7 @@ export class Pictures {
 
   // A picture at the size of the scene; of a large scene, that of its overview under its tiles.
   drawOne(context, layer) {
-    const { current } = this.app;
+    const { current } = this.app.scenes;
     const overview = layer === "fused" || layer === "over"; // of large scenes, these alone are held whole
     const bitmap = current.tiled && !overview ? null : this.bitmap(layer);
     if (bitmap) context.drawImage(bitmap, 0, 0, current.width, current.height);
@@ -54,7 +55,9 @@ export class Pictures {
 
   bitmap(layer) {
     const { app, layers } = this;
-    const { data, model, report, current, contrast, outputLow } = app;
+    const { data, current } = app.scenes;
+    const { model, report, outputLow } = app.learned;
+    const { contrast } = app;
     const [kind, number] = layer.split(":");
     const k = Number(number);
     if (kind === "photo") return current.rgb ? data.photo : layers.source(data, 0, contrast[0]);
@@ -75,18 +78,19 @@ export class Pictures {
   // Fetch what the views need beside planes and the fused map.
   async need() {
     const { app } = this;
-    const { data, current, model } = app;
+    const { data, current } = app.scenes;
     if (!this.usable || current.tiled) return;
     if (this.wanted.includes("truth") && current.truth) await app.attempt(() => data.loadTruth());
-    if (this.wanted.includes("uncertainty") && model) this.needUncertainty();
+    if (this.wanted.includes("uncertainty") && app.learned.model) this.needUncertainty();
     app.views.draw();
   }
 
   // It takes many fits, so it waits until nobody draws.
   async loadUncertainty() {
     const { app } = this;
-    const { data, model, working, stale, current } = app;
-    if (!this.wanted.includes("uncertainty") || !data || !model || working || stale || current.tiled) return;
+    const { data, current } = app.scenes;
+    const { model, stale } = app.learned;
+    if (!this.wanted.includes("uncertainty") || !data || !model || app.working || stale || current.tiled) return;
     await app.attempt(() => data.loadUncertainty(model.number));
     app.tell("map");
     app.views.draw();

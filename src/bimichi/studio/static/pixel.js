@@ -1,7 +1,9 @@
 // "Ask any pixel": the report's readout in the studio's own frame, and false alarms.
-/* global Readout, node, shown, givenText, scaledValue, level */
 
 import { button, debounced, make, plural } from "./dom.js";
+import { scaledValue } from "./report/integral.js";
+import { level } from "./report/maps.js";
+import { node, Readout, shown, valueText } from "./report/readout.js";
 
 function totals(name, span, offset) {
   const row = (text, cell) => make("tr", {}, make("th", { scope: "row", colspan: span - 1 }, text), cell);
@@ -61,7 +63,7 @@ export class Pixel {
   constructor(app, root) {
     this.app = app;
     this.place = make("span", { id: "place" });
-    this.release = button("Release", "Follow the pointer again (Esc)", () => app.release(), {
+    this.release = button("Release", "Follow the pointer again (Esc)", () => app.cursor.release(), {
       id: "release",
       hidden: true,
     });
@@ -88,12 +90,12 @@ export class Pixel {
     app.on("report", () => this.bind());
     app.on("pixel", (pixel) => this.show(pixel));
     app.on("held", () => this.showHeld());
-    app.on("scene", () => this.clear());
+    app.on("scene forgotten", () => this.clear());
     this.clear();
   }
 
   clear() {
-    const { model } = this.app;
+    const { model } = this.app.learned;
     for (const part of [this.value, this.scale, this.tables]) part.hidden = !model;
     this.hint.textContent = model
       ? ""
@@ -104,7 +106,9 @@ export class Pixel {
 
   // The tables are made anew only if the sources or the kind of rule changed, so that nothing flickers.
   bind() {
-    const { report } = this.app;
+    const { learned } = this.app;
+    const { report, model } = learned;
+    const plain = plainSum(learned);
     const kind = JSON.stringify([
       report.names,
       Boolean(report.link),
@@ -112,13 +116,13 @@ export class Pixel {
       report.polarity,
       report.centre,
       report.factor,
-      this.app.model.rule.measure.parts,
+      model.rule.measure.parts,
       report.outputLow,
-      plainSum(this.app),
+      plain,
     ]);
     if (kind !== this.kind) {
       this.kind = kind;
-      const rule = { ...report, measure: this.app.model.rule.measure };
+      const rule = { ...report, measure: model.rule.measure };
       this.chain = make(
         "details",
         { class: "steps" },
@@ -126,7 +130,7 @@ export class Pixel {
         chainTable(rule),
       );
       this.tables.replaceChildren(sourceTable(rule), this.chain);
-      this.chain.open = !plainSum(this.app);
+      this.chain.open = !plain;
       this.drawRamp(report);
     }
     this.clear();
@@ -143,61 +147,59 @@ export class Pixel {
   }
 
   show({ x, y }) {
-    const { app } = this;
-    if (!app.report) return this.showValues(x, y);
-    if (app.current.tiled) return this.fetchValues(x, y);
-    this.readout.report.truth = app.data.truth;
-    this.readout.showPlace(x, y, y * app.current.width + x);
-    const at = y * app.current.width + x;
-    const { sources } = app.report;
-    this.readout.explain(
-      sources.map((source) => source.given[source.indices[at]]),
-      sources.map((source) => source.entered[source.indices[at]]),
-    );
+    const { current, data } = this.app.scenes;
+    const { report } = this.app.learned;
+    if (!report) return this.showValues(x, y);
+    if (current.tiled) return this.fetchValues(x, y);
+    report.truth = data.truth; // which may have come later
+    this.readout.explainAt(x, y);
   }
 
   // Without a rule: what the sources have here.
   showValues(x, y) {
-    const { app } = this;
+    const { scenes, state } = this.app;
+    const { current, data } = scenes;
     this.place.textContent = `x ${x}, y ${y}`;
-    if (!app.data?.complete) return;
-    const at = y * app.current.width + x;
-    const texts = app.state.sources.map(({ name }, k) => {
-      const value = app.data.sources[k].given[app.data.sources[k].indices[at]];
-      return `${name} ${Number.isNaN(value) ? "no data" : givenText(value)}`;
+    if (!data?.complete) return;
+    const at = y * current.width + x;
+    const texts = state.sources.map(({ name }, k) => {
+      const value = data.sources[k].values[data.sources[k].indices[at]];
+      return `${name} ${Number.isNaN(value) ? "no data" : valueText(value)}`;
     });
     this.place.textContent = `x ${x}, y ${y} · ${texts.join(" · ")}`;
   }
 
   async showTiled(x, y) {
     const { app } = this;
-    const found = await app.attempt(() => app.data.values(x, y));
-    if (!found || !app.report) return;
-    const { centre, factor, low, polarity } = app.report;
-    const given = found.values.map((value) => value ?? NaN);
+    const answer = await app.attempt(() => app.scenes.data.values(x, y));
+    const { report } = app.learned;
+    if (!answer || !report) return;
+    const { centre, factor, low, polarity } = report;
+    const values = answer.values.map((value) => value ?? NaN);
     this.place.textContent = `x ${x}, y ${y}`;
     this.readout.place = this.place.textContent;
     this.readout.explain(
-      given,
-      given.map((value, k) => scaledValue(value, centre[k], factor[k], low) * polarity[k]),
+      values,
+      values.map((value, k) => scaledValue(value, centre[k], factor[k], low) * polarity[k]),
     );
   }
 
   showHeld() {
     const { app } = this;
-    this.release.hidden = !app.held;
-    const found = app.held ? app.detector.at() : null;
-    this.verdict.hidden = !found;
-    if (!found) return;
-    const within = found.wanted ? ", within a target label" : "";
-    const text = `Detected: a region of ${plural(found.size, "pixel")}${within}.`;
+    const { held } = app.cursor;
+    this.release.hidden = !held;
+    const detection = held ? app.detector.at() : null;
+    this.verdict.hidden = !detection;
+    if (!detection) return;
+    const within = detection.wanted ? ", within a target label" : "";
+    const text = `Detected: a region of ${plural(detection.size, "pixel")}${within}.`;
     const refuse = button(
       "False alarm: make this a negative region",
       "Label this region as not target (X)",
       () => app.detector.refuse(),
       { class: "primary" },
     );
-    this.verdict.replaceChildren(node("span", text), ...(found.wanted || app.readOnly ? [] : [refuse]));
+    this.verdict.replaceChildren(node("span", text), ...(detection.wanted || app.readOnly ? [] : [refuse]));
     if (this.readout?.sentence) app.announce(this.readout.sentence);
   }
 }

@@ -1,9 +1,9 @@
 // On the right: the score, the chosen pixel, what was learned, and what to label next.
-/* global shown */
 
 import { button, make, plural } from "./dom.js";
 import { measureView } from "./measure.js";
 import { Pixel } from "./pixel.js";
+import { shown } from "./report/readout.js";
 
 const plusMinus = (value, error) => `${shown(value, 2)}${typeof error === "number" ? ` ± ${shown(error, 2)}` : ""}`;
 
@@ -26,25 +26,24 @@ export class Right {
   }
 
   row(name, value, error, kind) {
-    const known = typeof value === "number";
+    const scored = typeof value === "number";
     const bar = make(
       "span",
       { class: "bar", "aria-hidden": "true" },
-      make("i", { class: kind, style: { width: `${known ? 100 * value : 0}%` } }),
+      make("i", { class: kind, style: { width: `${scored ? 100 * value : 0}%` } }),
     );
     return make(
       "div",
       { class: "scored" },
       make("span", { class: "name", title: name }, name),
       bar,
-      make("b", {}, known ? plusMinus(value, error) : "–"),
+      make("b", {}, scored ? plusMinus(value, error) : "–"),
     );
   }
 
   refreshScore() {
-    const { app } = this;
-    const { score, model } = app;
-    const stale = model && (app.stale || (score && score.number !== model.number));
+    const { score, model, stale: old } = this.app.learned;
+    const stale = model && (old || (score && score.number !== model.number));
     const badge = stale
       ? make(
           "span",
@@ -81,19 +80,21 @@ export class Right {
   }
 
   scoreText() {
-    const { app } = this;
-    if (!app.model)
-      return app.labels.total ? "It appears when the first map has been learned." : "Label something to see a score.";
-    if (!app.score) return "The score of this map is being computed …";
-    if (typeof app.score.ap !== "number") return app.score.sentence ?? "";
-    const { scenes } = app.score;
+    const { labels, learned } = this.app;
+    const { model, score } = learned;
+    if (!model)
+      return labels.total ? "It appears when the first map has been learned." : "Label something to see a score.";
+    if (!score) return "The score of this map is being computed …";
+    if (typeof score.ap !== "number") return score.sentence ?? "";
+    const { scenes } = score;
     const parts = scenes.some((name) => /, part \d/.test(name));
     const where = parts ? `${plural(scenes.length, "part")} of what is labelled` : plural(scenes.length, "scene");
     return `Average precision on ${where}, each left out of learning in turn.`;
   }
 
   settingText() {
-    const { model, state } = this.app;
+    const { learned, state } = this.app;
+    const { model } = learned;
     const { objective, additivity } = model?.setting ?? state.settings;
     const order =
       additivity === null || additivity === undefined || additivity === "full" ? "full" : `${additivity}-additive`;
@@ -105,15 +106,16 @@ export class Right {
   }
 
   refreshLearned() {
-    const { app } = this;
-    if (!app.model) return this.learned.replaceChildren();
-    const { title, parts } = measureView(app.model.rule, app.measure, app.state.colours);
+    const { learned, state } = this.app;
+    const { model, measure } = learned;
+    if (!model) return this.learned.replaceChildren();
+    const { title, parts } = measureView(model.rule, measure, state.colours);
     const sentences = make(
       "ul",
       { class: "sentences" },
-      ...(app.model.sentences ?? []).map((text) => make("li", {}, text)),
+      ...(model.sentences ?? []).map((text) => make("li", {}, text)),
     );
-    const notes = [app.model.auto?.sentence, ...(app.model.notes ?? [])]
+    const notes = [model.auto?.sentence, ...(model.notes ?? [])]
       .filter(Boolean)
       .map((text) => make("p", { class: "note" }, text));
     this.learned.replaceChildren(
@@ -126,25 +128,26 @@ export class Right {
   }
 
   refreshNext() {
-    const { app } = this;
-    const items = app.suggestions.map((item, k) => {
-      const scene = item.scene === app.scene ? "" : `${app.state.scenes[item.scene]?.name ?? ""}: `;
+    const { scenes, state, suggestions, learned } = this.app;
+    const { model } = learned;
+    const items = suggestions.items.map((item, k) => {
+      const scene = item.scene === scenes.index ? "" : `${state.scenes[item.scene]?.name ?? ""}: `;
       const go = make(
         "button",
-        { type: "button", class: "suggestion", on: { click: () => this.actions.goTo(k) } },
+        { type: "button", class: "suggestion", on: { click: () => suggestions.goTo(k) } },
         make("span", { class: `badge ${item.kind}` }, item.kind),
         make("span", {}, `${scene}${item.reason}`),
       );
       return make("li", { class: item.visited ? "visited" : null }, go);
     });
-    const waiting = app.model && app.suggested !== app.model.number;
+    const waiting = model && suggestions.number !== model.number;
     const empty = waiting
       ? "Being worked out …"
-      : app.model
+      : model
         ? "Nothing stands out: where labels are scarce or contradict each other, it is listed here."
         : "After the first map: which regions are most worth labelling.";
     const more = items.length
-      ? button("Next", "Go to the next region (N)", () => this.actions.goNext(), { class: "small" })
+      ? button("Next", "Go to the next region (N)", () => suggestions.goNext(), { class: "small" })
       : null;
     const head = make("div", { class: "head" }, make("h2", {}, "What to label next"), ...(more ? [more] : []));
     this.next.replaceChildren(head, items.length ? make("ul", {}, ...items) : make("p", { class: "note" }, empty));

@@ -1,180 +1,73 @@
-// What the page holds of scenes: planes of those in view or seen last; the rest is dropped and fetched again.
-/* global meaningOf, enteringOf */
+// Which scene is in view, and what the page holds of it.
 
-import { getBytes, getJson } from "./connection.js";
+import { getJson } from "./connection.js";
+import { Shelf } from "./shelf.js";
 
-const KEPT = 2; // scenes beside the one in view
-const HEADER = 4; // numbers of 32 bits before a map
-
-// A map as the server sends it: which model made it, its size, and whole numbers for its values.
-export function readMap(bytes) {
-  const [number, width, height, scene] = new Uint32Array(bytes, 0, HEADER);
-  return { number, width, height, scene, indices: new Uint16Array(bytes, 4 * HEADER) };
-}
-
-export class SceneData {
-  constructor(index, scene) {
-    Object.assign(this, { index, scene, sources: [], parts: new Map() });
-    this.photo = null;
-    this.fused = null;
-    this.uncertainty = null;
-    this.truth = null;
-    this.asked = new Map();
-    this.ending = new AbortController();
+export class Scenes {
+  constructor(app) {
+    this.app = app;
+    this.index = 0;
+    this.shelf = new Shelf(app.state.scenes);
   }
 
-  get path() {
-    return `scenes/${this.index}`;
+  get current() {
+    return this.app.state.scenes[this.index];
   }
 
-  // Fetch a thing once; `again` forgets the earlier answer.
-  once(what, work, again = false) {
-    if (again || !this.asked.has(what)) {
-      const asked = work().catch((error) => {
-        this.asked.delete(what);
-        if (error.name !== "AbortError") throw error;
-      });
-      this.asked.set(what, asked);
-    }
-    return this.asked.get(what);
+  get data() {
+    return this.shelf.get(this.index);
   }
 
-  bytes(what) {
-    return getBytes(`${this.path}/${what}`, this.ending.signal);
+  async show(index) {
+    const { app } = this;
+    app.tools.cancel();
+    this.index = index;
+    this.shelf.open(index);
+    app.connection.send({ type: "view", scene: index });
+    app.tell("scene");
+    await this.load(index);
   }
 
-  loadPhoto() {
-    return this.once("rgb", async () => {
-      const bytes = await this.bytes("rgb");
-      this.photo = await createImageBitmap(new Blob([bytes]));
+  async load(index) {
+    const { app, current } = this;
+    if (current.usable === false) return;
+    await app.attempt(async () => {
+      const data = this.shelf.get(index);
+      const { model } = app.learned;
+      if (!current.tiled) await data.loadAll(app.state.sources.length);
+      if (model && !current.tiled && !app.connection.connected) await data.loadFused(model.number);
     });
+    if (this.index === index) app.tell("loaded");
   }
 
-  // What the whole numbers of each source mean.
-  meanings() {
-    return this.once("planes", async () => this.scene.planes ?? (await getJson(`${this.path}/planes`)));
+  // Take the state after files were added: what was done before can still be undone.
+  adopt(state) {
+    const { app } = this;
+    const same = app.state.scenes.every(
+      (scene, k) => scene.name === state.scenes[k]?.name && scene.usable === state.scenes[k]?.usable,
+    );
+    const fits = app.state.sources.length === state.sources.length && app.state.scenes.length > 0;
+    if (!same || !fits) return location.reload();
+    app.labels.extend(state.scenes);
+    app.state = state;
+    this.shelf.scenes = state.scenes;
+    app.tell("state");
   }
 
-  loadSource(k) {
-    return this.once(`source ${k}`, async () => {
-      const [meanings, bytes] = await Promise.all([this.meanings(), this.bytes(`sources/${k}`)]);
-      const indices = new Uint16Array(bytes);
-      const given = meaningOf(meanings[k]);
-      this.sources[k] = { indices, given, range: spread(indices, given) };
-    });
-  }
-
-  loadTruth() {
-    return this.once("truth", async () => {
-      this.truth = new Uint8Array(await this.bytes("truth"));
-    });
-  }
-
-  // The map of the newest model, unless it was sent already.
-  loadFused(number) {
-    if (this.fused && this.fused.number >= number) return Promise.resolve();
-    const work = async () => this.take(readMap(await this.bytes("fused")));
-    return this.once(`fused ${number}`, work);
-  }
-
-  take(map) {
-    if (!this.fused || map.number >= this.fused.number) this.fused = map;
-  }
-
-  forgetMaps() {
-    Object.assign(this, { fused: null, uncertainty: null });
-    this.parts.clear();
-    for (const what of [...this.asked.keys()]) if (/^(fused|uncertainty)/.test(what)) this.asked.delete(what);
-  }
-
-  loadUncertainty(number) {
-    if (this.uncertainty?.number >= number) return Promise.resolve();
-    const what = `uncertainty ${number}`;
-    return this.once(what, async () => {
-      const bytes = await this.bytes("uncertainty");
-      if (bytes.byteLength) this.uncertainty = readMap(bytes);
-      else this.asked.delete(what); // the server has no model, or one that is newer
-    });
-  }
-
-  loadAll(count) {
-    this.count = count;
-    const wanted = Array.from({ length: count }, (_, k) => this.loadSource(k));
-    if (this.scene.rgb) wanted.push(this.loadPhoto());
-    return Promise.all(wanted);
-  }
-
-  superpixel(x, y) {
-    return getJson(`${this.path}/superpixel?x=${x}&y=${y}`);
-  }
-
-  values(x, y) {
-    return getJson(`${this.path}/values?x=${x}&y=${y}`);
-  }
-
-  // How the values of the sources enter the integral of a rule; the same for most rules.
-  enter({ centre, factor, low, polarity }) {
-    const how = JSON.stringify([centre, factor, low, polarity]);
-    if (this.entered?.how !== how) {
-      const rule = { centre, factor, low, polarity };
-      const sources = this.sources.map((source, k) => ({ ...source, ...enteringOf(source.given, k, rule) }));
-      this.entered = { how, sources };
-    }
-    return this.entered.sources;
-  }
-
-  get complete() {
-    return this.count > 0 && Array.from({ length: this.count }, (_, k) => this.sources[k]).every(Boolean);
-  }
-
-  close() {
-    this.ending.abort();
-    this.photo?.close();
-  }
-}
-
-// Between which values 98 % of the pixels lie: what a picture shows from black to white.
-function spread(indices, given) {
-  const counts = new Uint32Array(given.length);
-  for (const index of indices) counts[index] += 1;
-  const order = [...counts.keys()].filter((index) => counts[index] && !Number.isNaN(given[index]));
-  const total = order.reduce((sum, index) => sum + counts[index], 0);
-  const at = (share) => {
-    let before = 0;
-    for (const index of order) {
-      before += counts[index];
-      if (before >= share * total) return given[index];
-    }
-    return 1;
-  };
-  const [low, high] = [at(0.01), at(0.99)];
-  return high > low ? [low, high] : [given[order[0]] ?? 0, given[order.at(-1)] ?? 1];
-}
-
-export class Shelf {
-  constructor(scenes) {
-    this.scenes = scenes;
-    this.kept = new Map();
-  }
-
-  // The data of a scene, which now counts as seen last.
-  open(index) {
-    const data = this.kept.get(index) ?? new SceneData(index, this.scenes[index]);
-    this.kept.delete(index);
-    this.kept.set(index, data);
-    for (const [other, old] of [...this.kept].slice(0, -KEPT - 1)) {
-      old.close();
-      this.kept.delete(other);
-    }
-    return data;
-  }
-
-  get(index) {
-    return this.kept.get(index);
-  }
-
-  close() {
-    for (const data of this.kept.values()) data.close();
-    this.kept.clear();
+  // Fetch the state anew, since other recipes make other planes.
+  async refresh() {
+    const { app } = this;
+    const state = await app.attempt(() => getJson("state"));
+    if (!state) return;
+    const old = this.shelf;
+    const shelf = new Shelf(state.scenes);
+    const data = shelf.open(this.index);
+    await app.attempt(() => data.loadAll(state.sources.length)); // the old pictures stay until then
+    const { fused } = old.get(this.index) ?? {};
+    if (fused) data.take(fused);
+    this.shelf = shelf;
+    this.adopt(state);
+    old.close();
+    await this.load(this.index);
   }
 }

@@ -34,6 +34,9 @@ export function outline({ kind, points }) {
   return path;
 }
 
+export const apart = ([ax, ay], [bx, by]) => Math.hypot(ax - bx, ay - by);
+
+// From a point to the line between two others.
 function distance([x, y], [ax, ay], [bx, by]) {
   const [dx, dy] = [bx - ax, by - ay];
   const length = dx * dx + dy * dy;
@@ -67,8 +70,8 @@ export function shapeAt(shapes, point, slack = 0) {
     const [left, top, right, bottom] = bounds(shape);
     return (right - left) * (bottom - top);
   };
-  const found = shapes.filter((shape) => contains(shape, point, slack));
-  return found.sort((a, b) => area(a) - area(b))[0] ?? null;
+  const hits = shapes.filter((shape) => contains(shape, point, slack));
+  return hits.sort((a, b) => area(a) - area(b))[0] ?? null;
 }
 
 export function moved(shape, dx, dy) {
@@ -160,7 +163,7 @@ function cut(shape, point, reach) {
   const dense = shape.points.flatMap((start, k) => between(start, shape.points[k + 1], reach / 4));
   const parts = [[]];
   for (const own of dense) {
-    if (Math.hypot(own[0] - point[0], own[1] - point[1]) > reach) parts.at(-1).push(own);
+    if (apart(own, point) > reach) parts.at(-1).push(own);
     else if (parts.at(-1).length) parts.push([]);
   }
   const left = parts.filter((part) => part.length);
@@ -169,6 +172,6 @@ function cut(shape, point, reach) {
 
 function between(start, end, step) {
   if (!end) return [start];
-  const count = Math.max(1, Math.ceil(Math.hypot(end[0] - start[0], end[1] - start[1]) / Math.max(step, 0.5)));
+  const count = Math.max(1, Math.ceil(apart(start, end) / Math.max(step, 0.5)));
   return Array.from({ length: count }, (_, k) => start.map((from, axis) => from + ((end[axis] - from) * k) / count));
 }

@@ -11,16 +11,17 @@ export class Tiles {
   }
 
   draw(context, app, layer) {
-    const name = this.nameOf(app, layer);
+    const { views, learned } = app;
+    const { current, index } = app.scenes;
+    const name = this.nameOf(current, learned.model, layer);
     if (name === null) return;
-    const { views, current, scene } = app;
     const deepest = Math.max(0, Math.ceil(Math.log2(Math.max(current.width, current.height) / SIDE)));
     const z = Math.min(deepest, Math.max(0, Math.floor(Math.log2(views.scale / devicePixelRatio) + 0.5)));
     for (const level of z < deepest ? [deepest, z] : [z])
-      this.drawLevel(context, { views, current, scene, name, z: level });
+      this.drawLevel(context, { views, current, index, name, z: level });
   }
 
-  drawLevel(context, { views, current, scene, name, z }) {
+  drawLevel(context, { views, current, index, name, z }) {
     const size = SIDE * 2 ** z;
     const [left, top] = [Math.max(0, views.left), Math.max(0, views.top)];
     const [right, bottom] = [
@@ -29,13 +30,13 @@ export class Tiles {
     ];
     for (let y = Math.floor(top / size); y * size < bottom; y++) {
       for (let x = Math.floor(left / size); x * size < right; x++) {
-        const tile = this.tile(`scenes/${scene}/tiles/${name}/${z}/${x}/${y}`);
+        const tile = this.tile(`scenes/${index}/tiles/${name}/${z}/${x}/${y}`);
         if (tile) context.drawImage(tile, x * size, y * size, tile.width * 2 ** z, tile.height * 2 ** z);
       }
     }
   }
 
-  nameOf({ current, model }, layer) {
+  nameOf(current, model, layer) {
     const [kind, k] = layer.split(":");
     if (kind === "photo") return current.rgb ? "rgb" : "0";
     if (kind === "source") return k;
@@ -43,11 +44,11 @@ export class Tiles {
   }
 
   tile(path) {
-    const known = this.kept.get(path);
-    if (known) {
+    const tile = this.kept.get(path);
+    if (tile) {
       this.kept.delete(path);
-      this.kept.set(path, known);
-      return known.bitmap;
+      this.kept.set(path, tile);
+      return tile.bitmap;
     }
     this.kept.set(path, { bitmap: null });
     this.fetch(path);
@@ -61,8 +62,8 @@ export class Tiles {
   async fetch(path) {
     const response = await fetch(path, { cache: "no-store" }).catch(() => null);
     if (!response?.ok) return;
-    const given = await createImageBitmap(await response.blob());
-    const bitmap = path.includes("/tiles/fused/") ? this.coloured(given) : given;
+    const sent = await createImageBitmap(await response.blob());
+    const bitmap = path.includes("/tiles/fused/") ? this.coloured(sent) : sent;
     if (!this.kept.has(path)) return bitmap.close();
     this.kept.get(path).bitmap?.close();
     this.kept.set(path, { bitmap });
@@ -70,11 +71,11 @@ export class Tiles {
   }
 
   // Maps come in grey over the range of their values.
-  coloured(given) {
-    const canvas = new OffscreenCanvas(given.width, given.height);
+  coloured(grey) {
+    const canvas = new OffscreenCanvas(grey.width, grey.height);
     const context = canvas.getContext("2d");
-    context.drawImage(given, 0, 0);
-    given.close();
+    context.drawImage(grey, 0, 0);
+    grey.close();
     const image = context.getImageData(0, 0, canvas.width, canvas.height);
     const pixels = new Uint32Array(image.data.buffer);
     const colours = this.colours();

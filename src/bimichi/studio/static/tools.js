@@ -1,8 +1,9 @@
-// The tools. Each has press, move, release for pointers, and step for the Enter key at the cursor; what is not needed
-// is left out. A shape is part of the history only when it is complete.
+// The tools. All have the interface of `Tool`; a tool keeps what it needs while it draws, and nothing else. A shape is
+// part of the history only when it is complete.
 
 import {
-  clipped,
+  apart,
+  contains,
   erased,
   handles,
   moved,
@@ -17,297 +18,333 @@ import {
 const SLIP = 4; // pixels of the screen that a click may slip
 const REACH = 9; // pixels of the screen around a handle
 
-export const TOOLS = {
-  ask: {
-    title: "Ask",
-    key: "v",
-    hint: "Click a pixel to hold it, a label to move or resize it; drag to move the view.",
-  },
-  box: { title: "Box", key: "b", hint: "Drag a box around each target." },
-  polygon: { title: "Polygon", key: "p", hint: "Click corners; double-click, Enter twice or the first corner closes it." },
-  brush: { title: "Brush", key: "s", hint: "Drag to paint; [ and ] change the width." },
-  superpixel: { title: "Superpixel", key: "c", hint: "Click a region of similar pixels to label it." },
-  eraser: { title: "Eraser", key: "e", hint: "Drag over labels: strokes are cut, other labels go." },
-};
+// Spots are [x, y] in pixels of the scene. A tool overrides what it answers to.
+class Tool {
+  static draws = true; // labels, which a tab that only looks may not
+  static sized = false; // whether the width of the toolbox matters
 
-export class Tools {
-  constructor(app) {
-    this.app = app;
-    this.name = "box";
-    this.label = "target";
-    this.width = 12;
-    this.start = null;
-    this.corners = [];
-    this.held = null; // what `ask` drags
+  constructor(toolbox) {
+    this.toolbox = toolbox;
+    this.app = toolbox.app;
+    this.start = null; // where the pointer was pressed
   }
 
-  choose(name) {
-    this.cancel();
-    this.name = name;
-    if (name !== "ask") this.app.select(null);
-    this.app.refreshTools();
-  }
+  press(_spot, _event) {}
 
-  chooseLabel(label) {
-    this.label = label;
-    const { app } = this;
-    const shape = app.shapes.find((own) => own.id === app.selected);
-    if (shape && shape.label !== label) app.labels.replace(app.scene, { ...shape, label }, "another class");
-    app.refreshTools();
-  }
+  // The pointer moves while it is pressed.
+  drag(_spot, _event) {}
 
-  call(what, ...given) {
-    if (this.name !== "ask" && this.app.readOnly) return;
-    this[`${what}${this.name[0].toUpperCase()}${this.name.slice(1)}`]?.(...given);
-  }
+  // The pointer moves while it is not.
+  hover(_spot) {}
 
-  press(spot, event) {
-    this.start = spot;
-    this.call("press", spot, event);
-  }
-
-  move(spot, held, event) {
-    this.call(held ? "drag" : "hover", spot, event);
-  }
-
-  release(spot, event) {
-    this.call("release", spot, event);
-    this.start = null;
-  }
+  release(_spot, _event) {}
 
   // Enter at the cursor.
-  step() {
-    const { x, y } = this.app.views.pixel;
-    this.call("step", [x + 0.5, y + 0.5]);
-  }
+  step(_spot) {}
 
-  // The cursor moved by key.
-  follow() {
-    const { x, y } = this.app.views.pixel;
-    this.call("hover", [x + 0.5, y + 0.5]);
-    this.call("follow", [x + 0.5, y + 0.5]);
+  // The cursor was moved by key.
+  follow(spot) {
+    this.hover(spot);
   }
 
   // Double click.
-  finish(spot) {
-    if (this.name === "polygon") this.closePolygon();
-    else if (this.name === "ask") this.app.views.zoomBy(2, { x: spot[0], y: spot[1] });
+  finish(_spot) {}
+
+  // Whether something is begun that can be given up.
+  get busy() {
+    return Boolean(this.drawing.draft);
   }
 
-  // Whether there was something to give up.
   cancel() {
-    const busy = Boolean(this.app.views.draft || this.corners.length || this.held?.shape);
-    Object.assign(this, { start: null, corners: [], held: null, before: null, first: null, trail: null });
-    this.app.preview = null;
-    this.app.views.draft = null;
-    this.app.views.draw();
-    return busy;
+    this.start = null;
+    this.drawing.preview = null;
+    this.drawing.setDraft(null);
   }
 
-  draft(kind, points) {
-    const { views, current } = this.app;
-    views.draft = clipped(newShape(kind, this.label, points, this.width), current.width, current.height);
-    views.draw();
+  get drawing() {
+    return this.app.drawing;
   }
 
-  keep(what) {
-    const shape = this.app.views.draft && tidy(this.app.views.draft);
-    this.cancel();
-    if (!shape || !worthKeeping(shape)) return;
-    this.app.labels.add(this.app.scene, shape, what);
+  // Pixels of the scene per pixel of the screen.
+  get scale() {
+    return this.app.views.scale;
   }
 
   slipped(spot) {
-    const { scale } = this.app.views;
-    return this.start && Math.hypot(spot[0] - this.start[0], spot[1] - this.start[1]) > SLIP * scale;
+    return this.start && apart(spot, this.start) > SLIP * this.scale;
   }
 
-  // Boxes
-  dragBox(spot) {
-    if (this.start && (this.app.views.draft || this.slipped(spot))) this.draft("box", [this.start, spot]);
+  draft(kind, points) {
+    const { label, width } = this.toolbox;
+    this.drawing.setDraft(newShape(kind, label, points, width));
   }
 
-  releaseBox(spot) {
-    if (this.app.views.draft && this.start) return this.keep("box");
-    this.app.explainBoxClick(spot);
-  }
-
-  hoverBox(spot) {
-    if (this.first) this.draft("box", boxOfPixels(this.first, spot));
-  }
-
-  stepBox(spot) {
-    if (!this.first) {
-      this.first = spot;
-      this.draft("box", boxOfPixels(spot, spot));
-    } else {
-      this.draft("box", boxOfPixels(this.first, spot));
-      this.keep("box");
-    }
-  }
-
-  // Polygons
-  releasePolygon(spot) {
-    const { scale } = this.app.views;
-    const [first] = this.corners;
-    const near = first && Math.hypot(first[0] - spot[0], first[1] - spot[1]) < REACH * scale;
-    if (near && this.corners.length > 2) return this.closePolygon();
-    const last = this.corners.at(-1);
-    if (last && Math.hypot(last[0] - spot[0], last[1] - spot[1]) < scale) return;
-    this.corners.push(spot);
-    this.draft("polygon", [...this.corners, spot]);
-  }
-
-  hoverPolygon(spot) {
-    if (this.corners.length) this.draft("polygon", [...this.corners, spot]);
-  }
-
-  dragPolygon(spot) {
-    this.hoverPolygon(spot);
-  }
-
-  stepPolygon(spot) {
-    const last = this.corners.at(-1); // which a mouse puts anywhere in a pixel
-    if (last && last.every((value, k) => Math.floor(value) === Math.floor(spot[k]))) return this.closePolygon();
-    this.releasePolygon(spot);
-  }
-
-  closePolygon() {
-    if (this.corners.length < 3) return;
-    this.draft("polygon", this.corners);
-    this.keep("polygon");
-  }
-
-  // Strokes
-  pressBrush(spot) {
-    this.trail = [spot];
-    this.draft("stroke", this.trail);
-  }
-
-  dragBrush(spot, event) {
-    if (!this.trail) return;
-    const more = event?.getCoalescedEvents?.() ?? [];
-    const places = more.length > 1 ? more.map((one) => this.app.views.spot(one, event.currentTarget)) : [spot];
-    this.trail.push(...places);
-    this.draft("stroke", this.trail);
-  }
-
-  releaseBrush() {
-    if (!this.trail) return;
-    this.draft("stroke", simplified(this.trail, Math.max(0.3, 0.5 * this.app.views.scale)));
-    this.keep("stroke");
-  }
-
-  stepBrush(spot) {
-    if (this.trail) return this.releaseBrush();
-    this.pressBrush(spot);
-  }
-
-  followBrush(spot) {
-    if (this.trail) this.dragBrush(spot);
-  }
-
-  // Superpixels
-  releaseSuperpixel(spot) {
-    if (!this.slipped(spot)) this.app.addSuperpixel(spot, this.label);
-  }
-
-  stepSuperpixel(spot) {
-    this.app.addSuperpixel(spot, this.label);
-  }
-
-  // The eraser
-  pressEraser(spot) {
-    this.before = this.app.shapes;
-    this.dragEraser(spot);
-  }
-
-  dragEraser(spot) {
-    if (!this.before) return;
-    this.app.preview = erased(this.app.preview ?? this.before, spot, this.width / 2);
-    this.app.views.draw();
-  }
-
-  releaseEraser() {
-    const after = this.app.preview;
-    const changed =
-      after && (after.length !== this.before.length || after.some((shape, k) => shape !== this.before[k]));
+  // Make the draft a label, if anything is left of it.
+  keep(step) {
+    const shape = this.drawing.draft && tidy(this.drawing.draft);
     this.cancel();
-    if (changed) this.app.labels.edit(this.app.scene, after, "erasing");
+    if (shape && worthKeeping(shape)) this.drawing.add(shape, step);
+  }
+}
+
+// Holds pixels, and chooses, moves and resizes labels; beside them, it moves the view.
+class Ask extends Tool {
+  static id = "ask";
+  static title = "Ask";
+  static key = "v";
+  static hint = "Click a pixel to hold it, a label to move or resize it; drag to move the view.";
+  static icon = "M4 2l8 7-4 .5 2.5 4.5-2 1L6 10.500 3.500 13z";
+  static draws = false;
+
+  #held = null; // { hit, shape, handle, going, now }: what is under the pointer, and what of it is dragged
+
+  get busy() {
+    return super.busy || Boolean(this.#held?.shape);
   }
 
-  stepEraser(spot) {
-    this.pressEraser(spot);
-    this.releaseEraser();
+  cancel() {
+    this.#held = null;
+    super.cancel();
   }
 
-  // Asking, choosing, moving and resizing
-  pressAsk(spot, event) {
-    const { app } = this;
-    const { scale } = app.views;
-    const chosen = app.shapes.find((shape) => shape.id === app.selected);
+  press(spot, event) {
+    const { drawing, scale } = this;
+    const chosen = this.app.readOnly ? null : drawing.chosen;
     const reach = (event?.pointerType === "touch" ? 2 * REACH : REACH) * scale;
-    const near = ({ point }) => Math.hypot(point[0] - spot[0], point[1] - spot[1]) < reach;
-    const handle = chosen && !app.readOnly && handles(chosen).find(near);
-    const shape = handle ? chosen : shapeAt(app.shapes, spot, 2 * scale);
-    this.held = {
-      shape: shape && shape.id === app.selected && !app.readOnly ? shape : null,
-      handle,
-      left: app.views.left,
-      top: app.views.top,
-    };
-    this.hit = shape;
+    const handle = chosen && handles(chosen).find(({ point }) => apart(point, spot) < reach);
+    const hit = handle ? chosen : shapeAt(drawing.shapes, spot, 2 * scale);
+    this.#held = { hit, handle, shape: hit && hit === chosen ? hit : null, going: false, now: null };
   }
 
-  dragAsk(spot) {
-    const { app, held, start } = this;
+  drag(spot) {
+    const { start, drawing } = this;
+    const held = this.#held;
     if (!held || !start || !(held.going || this.slipped(spot))) return;
     held.going = true;
-    if (!held.shape) {
-      app.views.shift(start[0] - spot[0], start[1] - spot[1]);
-      return;
-    }
     const by = [spot[0] - start[0], spot[1] - start[1]];
+    if (!held.shape) return this.app.views.shift(-by[0], -by[1]);
     const other = held.handle ? reshaped(held.shape, held.handle.at, spot) : moved(held.shape, ...by);
-    held.now = clipped(other, app.current.width, app.current.height);
-    app.preview = app.shapes.map((own) => (own.id === other.id ? held.now : own));
-    app.views.draw();
+    held.now = drawing.clip(other);
+    drawing.setPreview(drawing.shapes.map((own) => (own.id === other.id ? held.now : own)));
   }
 
-  releaseAsk(spot) {
-    const { app, held, hit } = this;
+  release(spot) {
+    const held = this.#held;
     this.cancel();
     if (held?.now) {
       const now = tidy(held.now);
-      if (worthKeeping(now)) app.labels.replace(app.scene, now, held.handle ? "resizing" : "moving");
-    } else if (held && !held.going) {
-      app.select(hit?.id ?? null);
-      app.hold(spot);
-    }
+      if (worthKeeping(now)) this.drawing.replace(now, held.handle ? "resizing" : "moving");
+    } else if (held && !held.going) this.#choose(held.hit, spot);
   }
 
-  stepAsk(spot) {
-    this.app.select(shapeAt(this.app.shapes, spot)?.id ?? null);
-    this.app.hold(spot);
+  step(spot) {
+    this.#choose(shapeAt(this.drawing.shapes, spot), spot);
   }
 
-  // Keys that move or resize the chosen label.
-  nudge(dx, dy, resize) {
-    const { app } = this;
-    const shape = app.shapes.find((own) => own.id === app.selected);
-    if (!shape || app.readOnly) return;
-    let other = moved(shape, dx, dy);
-    if (resize && shape.kind === "box") other = { ...shape, points: [shape.points[0], other.points[1]] };
-    const now = tidy(clipped(other, app.current.width, app.current.height));
-    if (worthKeeping(now)) app.labels.replace(app.scene, now, resize ? "resizing" : "moving");
+  finish([x, y]) {
+    this.app.views.zoomBy(2, { x, y });
+  }
+
+  #choose(shape, spot) {
+    this.drawing.select(shape?.id ?? null);
+    this.app.cursor.hold(spot);
+  }
+}
+
+class Box extends Tool {
+  static id = "box";
+  static title = "Box";
+  static key = "b";
+  static hint = "Drag a box around each target.";
+  static icon = "M2.500 3.500h11v9h-11z";
+
+  #first = null; // the corner that was put by key
+
+  cancel() {
+    this.#first = null;
+    super.cancel();
+  }
+
+  drag(spot) {
+    if (this.start && (this.drawing.draft || this.slipped(spot))) this.draft("box", [this.start, spot]);
+  }
+
+  // A click chooses what is there, as that of Ask does.
+  release(spot) {
+    if (this.drawing.draft && this.start) return this.keep("box");
+    const hit = this.drawing.shapes.find((shape) => contains(shape, spot));
+    this.drawing.select(hit?.id ?? null);
+    this.app.cursor.hold(spot);
+  }
+
+  hover(spot) {
+    if (this.#first) this.draft("box", boxOfPixels(this.#first, spot));
+  }
+
+  step(spot) {
+    const last = this.#first !== null;
+    this.#first ??= spot;
+    this.draft("box", boxOfPixels(this.#first, spot));
+    if (last) this.keep("box");
   }
 }
 
 // By keys, a box is of whole pixels, those of both corners included.
-function boxOfPixels(one, other) {
-  const ends = [0, 1].map((k) => [Math.min(one[k], other[k]) - 0.5, Math.max(one[k], other[k]) + 0.5]);
+function boxOfPixels(start, end) {
+  const [across, down] = [0, 1].map((k) => [Math.min(start[k], end[k]) - 0.5, Math.max(start[k], end[k]) + 0.5]);
   return [
-    [ends[0][0], ends[1][0]],
-    [ends[0][1], ends[1][1]],
+    [across[0], down[0]],
+    [across[1], down[1]],
   ];
 }
+
+class Polygon extends Tool {
+  static id = "polygon";
+  static title = "Polygon";
+  static key = "p";
+  static hint = "Click corners; double-click, Enter twice or the first corner closes it.";
+  static icon = "M8 2l6 4.500-2.500 7h-7L2 6.500z";
+
+  #corners = [];
+
+  get busy() {
+    return super.busy || this.#corners.length > 0;
+  }
+
+  cancel() {
+    this.#corners = [];
+    super.cancel();
+  }
+
+  release(spot) {
+    const { scale } = this;
+    const [first] = this.#corners;
+    const last = this.#corners.at(-1);
+    if (this.#corners.length > 2 && apart(first, spot) < REACH * scale) return this.finish();
+    if (last && apart(last, spot) < scale) return;
+    this.#corners.push(spot);
+    this.draft("polygon", [...this.#corners, spot]);
+  }
+
+  hover(spot) {
+    if (this.#corners.length) this.draft("polygon", [...this.#corners, spot]);
+  }
+
+  drag(spot) {
+    this.hover(spot);
+  }
+
+  step(spot) {
+    const last = this.#corners.at(-1); // which a mouse puts anywhere in a pixel
+    if (last?.every((value, k) => Math.floor(value) === Math.floor(spot[k]))) return this.finish();
+    this.release(spot);
+  }
+
+  finish() {
+    if (this.#corners.length < 3) return;
+    this.draft("polygon", this.#corners);
+    this.keep("polygon");
+  }
+}
+
+class Brush extends Tool {
+  static id = "brush";
+  static title = "Brush";
+  static key = "s";
+  static hint = "Drag to paint; [ and ] change the width.";
+  static icon =
+    "M13.500 2.500c-3 1-6 4-7 6l1.500 1.500c2-1 5-4 6-7zM5.500 9.500c-2 0-2 2.500-4 4 3 .5 5.500 0 5.500-2.500z";
+  static sized = true;
+
+  #trail = null;
+
+  cancel() {
+    this.#trail = null;
+    super.cancel();
+  }
+
+  press(spot) {
+    this.#trail = [spot];
+    this.draft("stroke", this.#trail);
+  }
+
+  // With the places between two frames, where the browser tells them.
+  drag(spot, event) {
+    if (!this.#trail) return;
+    const { views } = this.app;
+    const passed = event?.getCoalescedEvents?.() ?? [];
+    this.#trail.push(...(passed.length > 1 ? passed.map((place) => views.spot(place, event.currentTarget)) : [spot]));
+    this.draft("stroke", this.#trail);
+  }
+
+  release() {
+    if (!this.#trail) return;
+    this.draft("stroke", simplified(this.#trail, Math.max(0.3, 0.5 * this.scale)));
+    this.keep("stroke");
+  }
+
+  step(spot) {
+    if (this.#trail) this.release();
+    else this.press(spot);
+  }
+
+  follow(spot) {
+    this.drag(spot);
+  }
+}
+
+class Superpixel extends Tool {
+  static id = "superpixel";
+  static title = "Superpixel";
+  static key = "c";
+  static hint = "Click a region of similar pixels to label it.";
+  static icon = "M2 6l3-4 4 1 5 1-1 4 1 5-5 1-4-1-3-3zM5 2l1.500 6L2 10M6.500 8L13 8M6.500 8L9 14";
+
+  release(spot) {
+    if (!this.slipped(spot)) this.step(spot);
+  }
+
+  step(spot) {
+    this.drawing.addSuperpixel(spot, this.toolbox.label);
+  }
+}
+
+class Eraser extends Tool {
+  static id = "eraser";
+  static title = "Eraser";
+  static key = "e";
+  static hint = "Drag over labels: strokes are cut, other labels go.";
+  static icon = "M2.500 10.500l7-7 4 4-6 6h-2.500zM6 7l4 4";
+  static sized = true;
+
+  #before = null; // the labels that there were
+
+  cancel() {
+    this.#before = null;
+    super.cancel();
+  }
+
+  press(spot) {
+    this.#before = this.drawing.shapes;
+    this.drag(spot);
+  }
+
+  drag(spot) {
+    if (!this.#before) return;
+    this.drawing.setPreview(erased(this.drawing.preview ?? this.#before, spot, this.toolbox.width / 2));
+  }
+
+  release() {
+    const [before, after] = [this.#before, this.drawing.preview];
+    this.cancel();
+    const changed = after && (after.length !== before.length || after.some((shape, k) => shape !== before[k]));
+    if (changed) this.drawing.edit(after, "erasing");
+  }
+
+  step(spot) {
+    this.press(spot);
+    this.release();
+  }
+}
+
+export const TOOLS = [Ask, Box, Polygon, Brush, Superpixel, Eraser];

@@ -1,6 +1,6 @@
 // The linked views: one zoom and one place for all. Each fills its frame, with the image whole in it at zoom 1.
-/* global Maps, twice */
 
+import { Maps, twice } from "./report/maps.js";
 import { bounds, handles, LABELS, outline } from "./shapes.js";
 
 const HANDLE = 4; // half the side of a handle, in pixels of the screen
@@ -9,19 +9,13 @@ const FAINT = 0.1;
 
 export class Views extends Maps {
   constructor(app) {
-    super(
-      1,
-      1,
-      () => {},
-      () => {},
-    );
+    super(1, 1); // until there is a scene
     this.app = app;
-    this.draft = null; // the shape that is being drawn
+    this.panning = false; // whether the space bar is held
     this.marked = null; // a region to look at: [x, y, width, height]
     this.detections = null;
-    this.observed = new ResizeObserver(() => {
-      this.shift(0, 0);
-    });
+    this.observed = new ResizeObserver(() => this.shift(0, 0));
+    app.on("scene", () => this.setScene(app.scenes.current));
   }
 
   setScene({ width, height }) {
@@ -29,7 +23,7 @@ export class Views extends Maps {
       this.zoom = 1;
       this.pixel = { x: Math.floor(width / 2), y: Math.floor(height / 2) };
     }
-    Object.assign(this, { width, height });
+    Object.assign(this, { width, height, marked: null });
     this.shift(0, 0);
   }
 
@@ -76,7 +70,6 @@ export class Views extends Maps {
     view.addEventListener("pointercancel", (event) => this.cancel(event));
     view.addEventListener("dblclick", (event) => this.app.tools.finish(this.spot(event, view)));
     view.addEventListener("contextmenu", (event) => event.preventDefault());
-    view.addEventListener("pointerleave", () => this.app.leave());
     const wheel = (event) => {
       event.preventDefault();
       const lines = event.deltaMode === 1 ? 16 : 1;
@@ -96,7 +89,7 @@ export class Views extends Maps {
     view.focus({ preventScroll: true });
     view.setPointerCapture(event.pointerId);
     const first = this.pointers.size === 0;
-    const pans = event.button !== 0 || this.app.keys.space;
+    const pans = event.button !== 0 || this.panning;
     this.pointers.set(event.pointerId, { x: event.clientX, y: event.clientY, pans, slipped: false });
     if (!first) {
       this.app.tools.cancel();
@@ -108,7 +101,7 @@ export class Views extends Maps {
     const spot = this.spot(event, view);
     const held = this.pointers.get(event.pointerId);
     if (!held?.pans) {
-      this.app.point(spot);
+      this.app.cursor.follow(spot);
       this.app.tools.move(spot, Boolean(held), event);
       return;
     }
@@ -165,9 +158,9 @@ export class Views extends Maps {
     context.lineCap = "round";
     const thin = [{ path: this.detections, colour: "#c2185b", width: 1 }]; // so that the map itself can be seen
     if (this.detections) this.stroke(context, filled ? twice(this.detections, "#c2185b") : thin, hair * 0.8);
-    for (const shape of this.app.visibleShapes())
-      this.drawShape(context, shape, hair, filled, shape.id === this.app.selected);
-    if (this.draft) this.drawShape(context, this.draft, hair, filled, false, true);
+    const { visible, selected, draft } = this.app.drawing;
+    for (const shape of visible) this.drawShape(context, shape, hair, filled, shape.id === selected);
+    if (draft) this.drawShape(context, draft, hair, filled, false, true);
     if (this.marked) this.drawMarked(context, hair);
   }
 
