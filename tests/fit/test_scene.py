@@ -29,7 +29,7 @@ def test_scenes_are_read_when_asked_for():
     assert [scene.name for scene in (scenes[-1], scenes["b"], *scenes[2:])] == read == ["d", "b", "c", "d"]
     with refused("scene-unknown", "'e'"):
         scenes["e"]
-    with pytest.raises(InvalidInputError):
+    with refused("scene-unknown", "'e'"):
         scenes.select(["a", "e"])
     with pytest.raises(IndexError):
         scenes[4]
