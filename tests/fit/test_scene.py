@@ -5,7 +5,6 @@ import pytest
 from refusals import refused
 from sklearn.metrics import roc_auc_score
 
-from bimichi import InvalidInputError
 from bimichi.datasets import Dataset
 from bimichi.scenes.scene import Scene, join_bags
 
