@@ -62,9 +62,9 @@ def test_files_keep_the_link(tmp_path):
     [
         (3, "model-link"),
         ({"slope": 1.0}, "model-incomplete"),
-        ({"slope": -1.0, "offset": 0.0}, "number-range"),
-        ({"slope": 1, "offset": "0"}, "number-range"),
-        ({"slope": True, "offset": 0}, "number-range"),
+        ({"slope": -1.0, "offset": 0.0, "base_rate": None, "outputs": None, "variety": None}, "number-range"),
+        ({"slope": 1, "offset": "0", "base_rate": None, "outputs": None, "variety": None}, "number-range"),
+        ({"slope": True, "offset": 0, "base_rate": None, "outputs": None, "variety": None}, "number-range"),
     ],
 )
 def test_damaged_links_in_files_are_refused(tmp_path, wrong, rule):

@@ -109,7 +109,7 @@ def test_solvers_by_name():
 def test_trouble_in_the_qp_is_said_and_survived(monkeypatch):
     problem = InMemory(tiny(1, 3), OBJECTIVES["bipolar"])
     monkeypatch.setattr(Program, "solve", lambda *args, **kwargs: None)
-    with warned("solver-failed"):
+    with warned("solver-ended-early"):
         solution = ConvexSolver(n_starts=3).solve(problem, np.random.default_rng(0))
     check_solution(problem, solution)
     mean = InMemory(tiny(1, 3), OBJECTIVES["mean"])

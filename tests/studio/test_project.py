@@ -197,10 +197,10 @@ def test_a_project_without_any_image_is_not_opened(saved):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda data: data["annotations"][0].pop("image_id"), "project-damaged"),
+        (lambda data: data["annotations"][0].pop("image_id"), "labels-damaged"),
         (lambda data: data["annotations"][2]["drawn"].update(kind="circle"), "shape-kind"),
-        (lambda data: data["annotations"][0].update(category_id=7), "project-damaged"),
-        (lambda data: data.update(images=7), "project-damaged"),
+        (lambda data: data["annotations"][0].update(category_id=7), "labels-damaged"),
+        (lambda data: data.update(images=7), "labels-damaged"),
     ],
 )
 def test_damaged_labels_are_refused_in_words(saved, change, said):
@@ -217,7 +217,7 @@ def test_damaged_labels_are_refused_in_words(saved, change, said):
     [
         ('recipe = "to_bipolar"', 'recipe = "os:system"', "project-recipe"),
         ('objective = "logistic"', 'objective = "nonsense"', "choice"),
-        ('name = "heat"', 'nam = "heat"', "nam"),
+        ('name = "heat"', 'nam = "heat"', "project-key"),
     ],
 )
 def test_damaged_projects_are_refused_in_words(saved, line, other, said):

@@ -15,7 +15,6 @@ from bimichi.errors import InvalidInputError, with_code
 from bimichi.io.annotations import ANNOTATION_FORMATS
 from bimichi.io.dataset import MAX_SOURCES, SceneCollection
 from bimichi.io.project import FILE_NAME, TOP_KEYS, Arguments, Project, read_project, unknown_key
-from bimichi.scenes.labels import CORE, check_core
 from bimichi.sources.expressions import parse_expression
 from bimichi.sources.recipes import RECIPES, load_recipe, split_names
 
@@ -375,7 +374,7 @@ class LabelOptions:
 
     def labelling(self) -> "Labelling":
         """Return them as the library takes them."""
-        from bimichi.scenes.labels import Labelling
+        from bimichi.scenes.labels import CORE, Labelling
 
         values = vars(self) | {"core": CORE if self.core is None else _shares(self.core)}
         if (self.boxes is None) == (self.labels is None):
@@ -384,6 +383,8 @@ class LabelOptions:
 
 
 def _shares(text: str) -> tuple[float, float]:
+
+    from bimichi.scenes.labels import check_core
 
     try:
         return check_core([float(part) for part in text.split(",")])

@@ -192,17 +192,23 @@ def split_planes(X: Any, n_sources: int | None) -> tuple[NDArray[Any] | None, li
 def _number_array(values: Any, label: str) -> NDArray[Any]:
     if isinstance(values, np.ma.MaskedArray):
         raise InvalidInputError(
-            f"{label} is a masked array; pass X.filled(np.nan), and masked instances become NaN.", code="masked-array"
+            f"{label} is a masked array; pass X.filled(np.nan), and masked instances become NaN.",
+            code="masked-array",
+            argument=label,
         )
     if is_xarray(values):  # which would be misread as a plain array
         rows = "X.transpose(..., 'source').values"
         if hasattr(values, "data_vars"):
             rows = rows.replace("X", "X.to_array('source')")
             taken = "plain rows or planes are taken here"
-            raise InvalidInputError(f"{label} is a dataset of xarray, but {taken}; pass {rows}.", code="xarray-dataset")
+            raise InvalidInputError(
+                f"{label} is a dataset of xarray, but {taken}; pass {rows}.", code="xarray-dataset", argument=label
+            )
         if "source" in values.dims[:-1]:
             axis = values.dims.index("source")
-            raise InvalidInputError(f"{label} has its sources along the axis {axis}; pass {rows}.", code="sources-axis")
+            raise InvalidInputError(
+                f"{label} has its sources along the axis {axis}; pass {rows}.", code="sources-axis", argument=label
+            )
     return real_array(values, label, "sources must be real numbers. Convert it, e.g. with X.astype(float).")
 
 
