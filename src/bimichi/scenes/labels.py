@@ -152,7 +152,7 @@ class _Objects(NamedTuple):
         negative = rasterise(others, shape, point_radius=how.point_radius).targets if len(others.labels) else None
         unknown = unknown if ignore is None else unknown | ignore
         unknown = np.ones(shape, np.bool_) if how.rest == "unknown" else unknown
-        bounds = some.boxes_of(how.target)
+        bounds = np.where(boxed[:, None], some.boxes, _whole_pixels(some.boxes))[some.selected(how.target)]
         return cls(targets, some.boxes[boxed], mask if mask.any() else None, unknown, negative, bounds)
 
     def cores(self, share: tuple[float, float]) -> list[Pixels]:
@@ -162,6 +162,12 @@ class _Objects(NamedTuple):
     def labels(self, cores: list[Pixels]) -> PixelLabels:
         """Return the labels of all pixels."""
         return _labelled(self.targets, cores, self.cores(INNER), self.unknown, self.negative)
+
+
+def _whole_pixels(boxes: Floats) -> Floats:
+    """Return boxes of the pixels that boxes overlap: the same for an outline as drawn and as a file keeps its pixels."""
+    starts = np.floor(boxes[:, :2])
+    return np.hstack([starts, np.ceil(boxes[:, :2] + boxes[:, 2:]) - starts])
 
 
 def split_negative(annotations: ImageAnnotations, how: Labelling) -> tuple[ImageAnnotations, ImageAnnotations]:
