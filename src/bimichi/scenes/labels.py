@@ -165,7 +165,7 @@ class _Objects(NamedTuple):
 
 
 def _whole_pixels(boxes: Floats) -> Floats:
-    """Return boxes of the pixels that boxes overlap: the same for an outline as drawn and as a file keeps its pixels."""
+    """Return boxes of the pixels that boxes overlap: the same for an outline as drawn and as a file keeps it."""
     starts = np.floor(boxes[:, :2])
     return np.hstack([starts, np.ceil(boxes[:, :2] + boxes[:, 2:]) - starts])
 
