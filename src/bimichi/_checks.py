@@ -25,12 +25,12 @@ def refuse_masked(value: Any, what: str) -> Any:
 
 
 def is_integer(value: Any) -> TypeGuard[int]:
-    """Whether `value` is a whole number of Python or numpy; a bool is not."""
+    """Return whether `value` is a whole number of Python or numpy; a bool is not."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
 def is_number(value: Any) -> TypeGuard[float]:
-    """Whether `value` is a real number of Python or numpy; a bool is not."""
+    """Return whether `value` is a real number of Python or numpy; a bool is not."""
     return is_integer(value) or isinstance(value, float | np.floating)
 
 
@@ -87,7 +87,7 @@ def check_choice(value: Any, name: str, choices: Iterable[Choice]) -> Choice:
 
 
 def is_xarray(X: Any) -> bool:
-    """Whether `X` is an array or a dataset of xarray, which need not be imported to know."""
+    """Return whether `X` is an array or a dataset of xarray, which need not be imported to know."""
     return any(kind.__module__.partition(".")[0] == "xarray" for kind in type(X).__mro__)
 
 

@@ -333,7 +333,7 @@ class Targets:
 
     @property
     def count(self) -> int:
-        """How many boxes, polygons and connected regions of the mask there are."""
+        """Return how many boxes, polygons and connected regions of the mask there are."""
         return len(self.boxes) + len(self.polygons) + (0 if self.mask is None else len(boxes_of(self.mask)))
 
 

@@ -64,7 +64,7 @@ def reading(path: str | PathLike[str], fault: str, reason: Callable[[Exception],
             code="memory",
         ) from error
     except InvalidInputError as error:
-        if str(error).startswith("Cannot read"):
+        if str(path) in str(error):  # which names the file already
             raise
         raise InvalidInputError(
             f"Cannot read {path!s}: {error}", code=error.code, argument=error.argument, value=error.value

@@ -78,7 +78,7 @@ class SavedLabels:
 
     @property
     def revision(self) -> int:
-        """How often its labels have changed."""
+        """Return how often its labels have changed."""
         return int(self.image.get("revision", 0))
 
 

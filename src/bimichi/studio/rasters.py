@@ -98,7 +98,7 @@ class TiledScene:
 
     @property
     def levels(self) -> int:
-        """How often the scene is halved until it is an overview."""
+        """Return how often the scene is halved until it is an overview."""
         return max(0, int(np.ceil(np.log2(max(self.opened.shape) / OVERVIEW))))
 
     def close(self) -> None:
@@ -172,7 +172,7 @@ class TiledScene:
 
     @property
     def coloured(self) -> bool:
-        """Whether one of its files is a colour image."""
+        """Return whether one of its files is a colour image."""
         return any(layer.colour for layer in self.opened.layers)
 
     def colours(self) -> NDArray[np.uint8]:

@@ -52,17 +52,17 @@ class StudioScene:
 
     @property
     def usable(self) -> bool:
-        """Whether its images could be opened."""
+        """Return whether its images could be opened."""
         return self.opened is not None
 
     @property
     def tiled(self) -> bool:
-        """Whether it is too large to be held, and shown in tiles."""
+        """Return whether it is too large to be held, and shown in tiles."""
         return self.opened is not None and is_large(self.opened)
 
     @property
     def coloured(self) -> bool:
-        """Whether one of its files is a colour image."""
+        """Return whether one of its files is a colour image."""
         return self.opened is not None and any(one.colour and len(one.bands) >= 3 for one in self.opened.layers)
 
     @property
@@ -77,7 +77,7 @@ class StudioScene:
 
     @property
     def placement(self) -> Placement | None:
-        """Where it lies on a map, if it does."""
+        """Return where it lies on a map, if it does."""
         grid = self.grid
         if grid.transform is None or grid.crs is None:
             return None
@@ -151,7 +151,7 @@ class SceneStore:
 
     @property
     def tiled(self) -> bool:
-        """Whether any scene is shown in tiles; headers of TIFFs are read for it."""
+        """Return whether any scene is shown in tiles; headers of TIFFs are read for it."""
         tiffs = [k for k, scene in enumerate(self.scenes) if all(map(is_tiff, scene.files.files))]
         return any(self.look(k).tiled for k in tiffs)
 
@@ -284,7 +284,7 @@ def _ring(segments: NDArray[Any], x: int, y: int, left: int = 0, top: int = 0) -
 
 
 def is_tiff(path: Path) -> bool:
-    """Whether a file is a TIFF, by its name."""
+    """Return whether a file is a TIFF, by its name."""
     return path.suffix.lower() in (".tif", ".tiff")
 
 

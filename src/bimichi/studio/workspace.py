@@ -97,7 +97,7 @@ class Settings:
 
     @property
     def labelling(self) -> Labelling:
-        """How labels of the studio become bags, by the options of `bimichi train`."""
+        """Return how labels of the studio become bags, by the options of `bimichi train`."""
         rest: Any = self.rest
         return Labelling(
             bags="boxes", target="target", negative="not", rest=rest, core=self.core, by_pixel=self.objective == "mean"

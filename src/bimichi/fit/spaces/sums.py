@@ -32,7 +32,7 @@ class Gram(NamedTuple):
 
     @property
     def offers(self) -> frozenset[str]:
-        """What a problem that holds it alone can answer."""
+        """Return what a problem that holds it alone can answer."""
         return frozenset()
 
     def gram(self, targets: tuple[float, float]) -> "Gram":
