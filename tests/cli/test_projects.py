@@ -200,9 +200,8 @@ def test_check_shows_sources_scenes_and_what_train_would_do(many):
 
 def test_check_without_labels_of_colour_and_of_classes(here):
     write_image("colour.png", np.stack([images(0)["grey"]] * 3, axis=-1))
-    done = run("check", "thermal.png", "colour.png", code=1)
+    done = run("check", "thermal.png", "colour.png")
     assert "Without labels nothing can be learned" in done.stdout
-    assert "[bands-many]" in done.stderr
     classes = target_mask() * 1
     classes[30:, 30:] = 2
     write_image("classes.png", classes.astype(np.uint8))

@@ -40,11 +40,23 @@ def test_recipes_are_kept_and_applied_again(here):
     np.testing.assert_array_equal(read_image("fused.tif"), BiMIChI.load("model.json").fuse(planes))
 
 
-def test_colour_counts_as_lightness_only_if_asked_for(here):
+def test_floats_in_any_unit_are_scaled(here):
+    rng = np.random.default_rng(3)
+    backscatter = images(0)["thermal"].astype(np.float32) / 8 - 39 + rng.normal(0, 0.1, images(0)["thermal"].shape)
+    write_image("radar.tif", backscatter.astype(np.float32))
+    done = run("train", "radar.tif", "grey.png", "--boxes", "boxes.csv", "-o", "model.json")
+    assert "quantile" in done.stderr
+    assert FusionRule.load(Path("model.json")).recipes[0].startswith("quantile")
+    run("check", "radar.tif", "grey.png", "--boxes", "boxes.csv")
+    run("fuse", "model.json", "radar.tif", "grey.png", "-o", "fused.tif")
+    assert np.nanstd(read_image("fused.tif")) > 0
+
+
+def test_colour_counts_as_lightness(here):
     write_image("colour.png", np.stack([images(0)["grey"]] * 3, axis=-1))
     command = ["train", *PAPER, "thermal.png", "colour.png", "--boxes", "boxes.csv", "-o", "model.json"]
-    assert "[bands-many]" in run(*command, code=1).stderr
-    run(*command, "--recipe", "to_bipolar", "--superpixels", 40)
+    assert "lightness" in run(*command, "--superpixels", 40).stderr
+    assert FusionRule.load(Path("model.json")).recipes == ("to_bipolar", "to_bipolar")
     run("fuse", "model.json", "thermal.png", "colour.png", "-o", "fused.tif")
 
 
@@ -52,7 +64,7 @@ def test_bands_of_one_file_floats_and_scale(here):
     bands = np.stack([images(0)["thermal"], images(0)["grey"]], axis=-1).astype(np.float32) + 300
     write_image("bands.tif", bands)
     command = ["train", *PAPER, "bands.tif", "--labels", "mask.png", "--superpixels", 40, "-o", "model.json"]
-    failed = run(*command, code=1)
+    failed = run(*command, "--recipe", "as_is", code=1)
     assert "Source 'band 1'" in failed.stderr
     assert "--scale" in failed.stderr
     run(*command, "--scale", "minmax", "--polarity", "learn")

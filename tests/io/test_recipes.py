@@ -10,7 +10,7 @@ from refusals import refused
 from registries import check_description, restored
 
 from bimichi.sources import RECIPES, register_recipe
-from bimichi.sources.recipes import AS_IS, choose_recipes, default_recipe, find_recipe
+from bimichi.sources.recipes import AS_IS, choose_recipes, default_recipe, find_recipe, suited_recipes
 
 EVERY = pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES.keys())
 
@@ -69,8 +69,9 @@ def test_recipes_by_type_or_as_asked_for():
     assert default_recipe(np.dtype(bool)) == "to_bipolar"
     assert choose_recipes(None, [grey, floats], "ab") == ["to_bipolar", AS_IS]
     assert choose_recipes(["equalize"], [grey, colour], "ab") == ["equalize", "equalize"]
+    assert choose_recipes(None, [colour, colour.astype(float)], "ab") == ["to_bipolar", "quantile"]
+    assert suited_recipes([AS_IS, AS_IS], [floats, floats - 39]) == [AS_IS, "quantile"]
     for asked, images, message in (
-        (None, [grey, colour], "bands-many"),
         ([AS_IS], [colour, grey], "bands-many"),
         (["equalize"], [np.zeros((2, 3, 4))], "bands-many"),
         (["equalize"] * 3, [grey, grey], "recipes-number"),

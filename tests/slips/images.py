@@ -38,7 +38,13 @@ IMAGES = [
         TRAIN,
         image("grey.png", GREY),
     ),
-    Slip("RGB without recipe", TRAIN, ("[bands-many]",), files.rgb, f"{TRAIN} --recipe to_bipolar"),
+    Slip(
+        "RGB as it is",
+        f"{TRAIN} --recipe as_is",
+        ("[bands-many]",),
+        files.rgb,
+        f"{TRAIN} --recipe to_bipolar",
+    ),
     Slip(
         "transparent RGBA",
         f"{TRAIN} --recipe to_bipolar",
@@ -57,7 +63,7 @@ IMAGES = [
     ),
     Slip(
         "floats outside [-1, 1]",
-        TRAIN.replace("thermal.png", "thermal.tif"),
+        f"{TRAIN.replace('thermal.png', 'thermal.tif')} --recipe as_is,to_bipolar",
         ("reaches 306.25", "--scale"),
         files.kelvin,
         f"{TRAIN.replace('thermal.png', 'thermal.tif')} --scale minmax",

@@ -48,7 +48,8 @@ def check(
 
     given = labelled.boxes is not None or labelled.labels is not None
     scenes = made.open(sources, MAX_ADDITIVE_SOURCES)
-    viewer = SceneViewer(scenes, labelled.labelling() if given else None, made.recipes)
+    plan = _options_of_train(ctx, scale)
+    viewer = SceneViewer(scenes, labelled.labelling() if given else None, made.recipes, plan["scale"] is not None)
     say.notes(viewer.notes)
     checker, bags, problems = DatasetChecker(viewer.source_names, len(viewer.names)), {}, {}
     with catch_warnings(record=True) as doubts:  # of annotations; they are listed with the others
@@ -65,7 +66,7 @@ def check(
     if viewer.problem:
         problems["train"] = with_code(viewer.problem)
     found = checker.result()
-    plan = _plan(ctx, scale, viewer, bags)
+    plan |= _plan(viewer, bags)
     about = found.warnings(viewer.recipes, plan["scale"] is not None, plan["polarity"] == "learn")
     warnings = [*about, *_about_plan(len(found.sources), plan), *(with_code(one.message) for one in doubts)]
     data = {**asdict(found), "bags": bags, "train": plan, "warnings": warnings, "problems": problems}
@@ -84,21 +85,22 @@ def _add(checker: "DatasetChecker", viewer: "SceneViewer", name: str) -> dict[st
     return None if view.counts is None else view.counts._asdict()
 
 
-def _plan(
-    ctx: typer.Context, scale: str | None, viewer: "SceneViewer", bags: dict[str, dict[str, int]]
-) -> dict[str, Any]:
-    """Return what `bimichi train` would do with these options: its own defaults, or those of the project file."""
+def _options_of_train(ctx: typer.Context, scale: str | None) -> dict[str, Any]:
+    """Return the options with which `bimichi train` would run: its own defaults, or those of the project file."""
     project = ctx.meta.get("bimichi.project")
     options = {} if project is None else dict(project.commands.get("train", {}))
     defaults = {name: inspect.signature(train).parameters[name].default for name in PLANNED}
     plan: dict[str, Any] = {name: options.get(name, default) for name, default in defaults.items()}
     plan["scale"] = scale or plan["scale"]
     plan["polarity"] = plan["polarity"] or ("learn" if plan["objective"] == AUTO else "given")
-    plan["recipes"] = dict(zip(viewer.source_names, viewer.recipes, strict=False))
-    plan["bags"] = {
-        kind: sum(counts[kind] for counts in bags.values()) for kind in ("positive", "negative", "left_out") if bags
-    }
     return plan
+
+
+def _plan(viewer: "SceneViewer", bags: dict[str, dict[str, int]]) -> dict[str, Any]:
+    """Return the recipes and the numbers of bags with which `bimichi train` would run."""
+    recipes = dict(zip(viewer.source_names, viewer.recipes, strict=False))
+    kinds = ("positive", "negative", "left_out") if bags else ()
+    return {"recipes": recipes, "bags": {kind: sum(counts[kind] for counts in bags.values()) for kind in kinds}}
 
 
 def _about_plan(n_sources: int, plan: dict[str, Any]) -> list[str]:

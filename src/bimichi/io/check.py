@@ -12,7 +12,7 @@ from bimichi._types import Flags, Floats
 from bimichi.errors import InvalidInputError
 from bimichi.io.annotations.match import SceneTargets
 from bimichi.io.dataset import SceneCollection
-from bimichi.io.labelled import LabelledDataset
+from bimichi.io.labelled import LabelledDataset, suited_to
 from bimichi.scenes.grid import Grid, Placement
 from bimichi.scenes.labels import (
     BagCounts,
@@ -359,7 +359,11 @@ class SceneViewer:
     """
 
     def __init__(
-        self, collection: SceneCollection, labelling: Labelling | None, recipes: Sequence[str] | None = None
+        self,
+        collection: SceneCollection,
+        labelling: Labelling | None,
+        recipes: Sequence[str] | None = None,
+        scaled: bool = False,
     ) -> None:
         self._collection, self._labelling = collection, labelling
         first = collection.open(collection.names[0])
@@ -373,8 +377,11 @@ class SceneViewer:
             self.notes = self._targets.notes
         try:
             self.recipes = choose_recipes(recipes, first.examples, self.source_names)
+            if recipes is None and not scaled:
+                self.recipes = suited_to(first, self.recipes)
             if labelling is not None:
                 self._reader = LabelledDataset(collection, labelling, recipes=recipes, scaled=True)
+                self._reader.recipes = self.recipes
         except InvalidInputError as error:
             self.problem = error
 

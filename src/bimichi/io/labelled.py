@@ -23,7 +23,7 @@ from bimichi.scenes.grid import Grid, Placement
 from bimichi.scenes.labels import BagCounts, Labelling, bag_scene, check_both, rasterise, split_negative
 from bimichi.scenes.scene import Scene
 from bimichi.sources.bands import Image, first_few
-from bimichi.sources.recipes import choose_recipes, load_recipe, make_plane
+from bimichi.sources.recipes import AS_IS, choose_recipes, load_recipe, make_plane, suited_recipes
 
 
 def label_files(how: Labelling, scenes: SceneCollection) -> list[Path]:
@@ -70,7 +70,11 @@ class LabelledDataset(Dataset):
         self.source_names = list(first.source_names)
         for recipe in recipes or ():
             load_recipe(recipe)
-        self.recipes = choose_recipes(recipes, first.examples, self.source_names)
+        self._by_type = choose_recipes(recipes, first.examples, self.source_names)
+        self.recipes = self._by_type
+        if recipes is None and not scaled:
+            self.recipes = suited_to(first, self._by_type)
+            self.notes = [*self.notes, *recipe_notes(first, self.recipes)]
         self.counts: dict[str, BagCounts] = {}
         self.grids: dict[str, Grid] = {}
         self._seen: dict[str, list[SourceInput]] = {}
@@ -129,7 +133,7 @@ class LabelledDataset(Dataset):
                 code="sources-differ",
             )
         scene = scene.ordered([scene.source_names.index(source) for source in self.source_names])
-        if choose_recipes(self._given, scene.examples, self.source_names) != self.recipes:
+        if choose_recipes(self._given, scene.examples, self.source_names) != self._by_type:
             raise InvalidInputError(
                 f"Scene {name!r} has integers where scene {self._first!r} has floats, or the other way round. "
                 "Choose a recipe (--recipe).",
@@ -233,6 +237,22 @@ class LabelledDataset(Dataset):
             if kind not in self._doubted:
                 self._doubted.add(kind)
                 warn(text, code=kind.replace(" ", "-"), kind=AnnotationWarning, stacklevel=2)
+
+
+def suited_to(scene: OpenScene, recipes: Sequence[str]) -> list[str]:
+    """Return recipes that suit the values of a scene, which is read only if it has floats."""
+    return suited_recipes(recipes, scene.read()) if AS_IS in recipes else list(recipes)
+
+
+def recipe_notes(scene: OpenScene, recipes: Sequence[str]) -> list[str]:
+    """Return sentences about sources that enter otherwise than by the range of their type."""
+    notes = []
+    for source, recipe in zip(scene.sources, recipes, strict=True):
+        if source.example.ndim == 3:
+            notes.append(f"{source.name}: colour counts by its lightness; bands of its file are sources of their own.")
+        if recipe == "quantile":
+            notes.append(f"{source.name}: the 1st to the 99th percentile of each scene become -1 and 1 (quantile).")
+    return notes
 
 
 def with_truth(scene: Scene, mask: ImageAnnotations, target: str | None) -> Scene:

@@ -344,32 +344,49 @@ def _find_step(step: Step) -> Recipe:
     return RECIPES[step.name]
 
 
-def default_recipe(dtype: np.dtype[Any]) -> str:
-    """Return the recipe of images for which none was chosen: `to_bipolar` for integers and bool, `AS_IS` for floats."""
-    return AS_IS if dtype.kind == "f" else "to_bipolar"
+def default_recipe(dtype: np.dtype[Any], colour: bool = False) -> str:
+    """Return the recipe of images for which none was chosen: `to_bipolar` for integers and bool, `AS_IS` for floats.
+
+    RGB counts by its lightness, of floats in any range by `quantile`.
+    """
+    if dtype.kind != "f":
+        return "to_bipolar"
+    return "quantile" if colour else AS_IS
 
 
 def choose_recipes(recipes: Sequence[str] | None, images: Sequence[Image], names: Sequence[str]) -> list[str]:
     """Return one recipe per source: those given, one for all or one each, or by default those of `default_recipe`.
 
-    Images have one band, or, with a given recipe, three (RGB); `names` are those of the sources, for errors.
+    Images have one band, or three (RGB); `names` are those of the sources, for errors.
     """
     if recipes is not None and len(recipes) not in (1, len(images)):
         raise InvalidInputError(
             f"{len(recipes)} recipes for {len(images)} sources: {', '.join(recipes)}. Name one for all, or one each.",
             code="recipes-number",
         )
-    by_type = [default_recipe(image.dtype) for image in images]
+    by_type = [default_recipe(image.dtype, image.ndim == 3) for image in images]
     chosen = by_type if recipes is None else list(recipes) * (len(images) // len(recipes))
     chosen = [find_recipe(recipe).name for recipe in chosen]
     for image, recipe, name in zip(images, chosen, names, strict=True):
-        if image.ndim == 3 and (image.shape[2] != 3 or recipes is None or recipe == AS_IS):
+        if image.ndim == 3 and (image.shape[2] != 3 or recipe == AS_IS):
             remedy = " The recipe to_bipolar takes the lightness of RGB." if image.shape[2] == 3 else ""
             raise InvalidInputError(
                 f"Source {name!r} has {image.shape[2]} bands; with several files, each must have one band.{remedy}",
                 code="bands-many",
             )
     return chosen
+
+
+def suited_recipes(recipes: Sequence[str], images: Sequence[Image]) -> list[str]:
+    """Return recipes that suit the values of images: floats beyond [-1, 1] get `quantile` in the place of `AS_IS`."""
+
+    def leaves(image: Image) -> bool:
+        return bool(np.fmin.reduce(image, axis=None) < -1 or np.fmax.reduce(image, axis=None) > 1)
+
+    return [
+        "quantile" if recipe == AS_IS and image.dtype.kind == "f" and leaves(image) else recipe
+        for recipe, image in zip(recipes, images, strict=True)
+    ]
 
 
 def make_plane(image: Image, recipe: str, dtype: np.dtype[Any]) -> Image:
