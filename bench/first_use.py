@@ -12,7 +12,7 @@ import os, time
 os.environ["NUMBA_CACHE_DIR"] = {folder!r}
 import numpy as np
 from bimichi import BiCapacity, BiMIChI, BiMIChICV, choquet
-from bimichi._clock import COMPILING
+from bimichi._progress import COMPILING
 from bimichi.datasets import street
 scenes = [street(120, 160, random_state=k) for k in range(3)]
 cpu = time.process_time()
