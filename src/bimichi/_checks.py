@@ -1,4 +1,4 @@
-"""Checks of single arguments; each returns the value in the type used inside, or raises `InvalidInputError`."""
+"""Checks of single arguments, which return the value in the type used inside or raise an error; nodata as NaN."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeGuard, TypeVar

@@ -1,4 +1,4 @@
-"""Progress bars where someone watches and rich is installed; a notice of compiling; a way to stop work."""
+"""Progress bars, a notice of compiling and a clock without it, a way to stop work, and BLAS on one thread."""
 
 import logging
 import sys

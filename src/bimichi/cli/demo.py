@@ -1,4 +1,4 @@
-"""`bimichi demo`: a demonstration that takes less than a minute."""
+"""`bimichi demo`, a demonstration that takes less than a minute, and `bimichi draw`, drawn scenes as files."""
 
 import re
 from pathlib import Path

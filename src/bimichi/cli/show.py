@@ -1,4 +1,4 @@
-"""`bimichi show`: a model as tables."""
+"""`bimichi show`, a model as tables, and `bimichi bags`, pictures of the bags that would be learned from."""
 
 from collections.abc import Sequence
 from pathlib import Path

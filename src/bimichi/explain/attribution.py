@@ -1,4 +1,4 @@
-"""The steps of the integral of one instance, and the contribution of each source to it."""
+"""The steps of the integral of one instance or pixel, and the contribution of each source to it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

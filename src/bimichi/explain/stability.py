@@ -1,4 +1,4 @@
-"""The bootstrap: how a learned measure varies with the bags that were labelled."""
+"""Refits, and the bootstrap: how a learned measure varies with the bags that were labelled."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace

@@ -1,4 +1,4 @@
-"""Images from files: PNG, JPEG, TIFF and .npy, without loss and without guesses."""
+"""Images from files (PNG, JPEG, TIFF, .npy), without loss and without guesses; layers of bands; limits of size."""
 
 import os
 import stat

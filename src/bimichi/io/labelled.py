@@ -249,7 +249,7 @@ def recipe_notes(scene: OpenScene, recipes: Sequence[str]) -> list[str]:
     notes = []
     for source, recipe in zip(scene.sources, recipes, strict=True):
         if source.example.ndim == 3:
-            notes.append(f"{source.name}: colour counts by its lightness; bands of its file are sources of their own.")
+            notes.append(f"{source.name}: colour counts by its lightness.")
         if recipe == "quantile":
             notes.append(f"{source.name}: the 1st to the 99th percentile of each scene become -1 and 1 (quantile).")
     return notes

@@ -1,4 +1,4 @@
-"""`BiMIChICV`: the fusion, among several, that holds best on scenes it has not seen."""
+"""`BiMIChICV`, the fusion among several that holds best on scenes it has not seen; fits to scenes; `SceneKFold`."""
 
 import logging
 from collections.abc import Iterator, Sequence

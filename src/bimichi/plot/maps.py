@@ -1,4 +1,4 @@
-"""Source maps and fused maps, alone or side by side."""
+"""Source maps, fused maps and bags, alone or side by side."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any

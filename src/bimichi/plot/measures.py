@@ -1,4 +1,4 @@
-"""Matrices: a bi-capacity as the paper's table, and the interaction of each two sources."""
+"""A bi-capacity as the paper's table and as a lattice, and the interaction of each two sources."""
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise

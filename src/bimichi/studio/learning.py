@@ -18,6 +18,7 @@ from bimichi.fit.direction import spread
 from bimichi.fit.engine import How
 from bimichi.measures.base import TOLERANCE
 from bimichi.methods.cross_validated import BiMIChICV, scene_rule
+from bimichi.report.contents import MISSING_CODE, STEPS
 from bimichi.rule import FusionRule
 from bimichi.scenes.dataset import Dataset
 from bimichi.scenes.labels import BagCounts, bag_scene
@@ -29,8 +30,6 @@ from bimichi.studio.workspace import Settings, Task
 if TYPE_CHECKING:
     from bimichi.report.inputs import Material
 
-STEPS = 65534  # of a fused map; one more means that there is no data
-MISSING = 65535
 FOLDS = 5
 
 
@@ -118,7 +117,7 @@ class Learner:
             values = rule.fuse(list(np.moveaxis(scene.sources, -1, 0)), self._n_jobs)
             low, high = rule.output_range
             steps = np.rint((values - low) * (STEPS / (high - low)))
-            trained._fused[k] = np.where(np.isnan(values), MISSING, steps).astype("<u2")
+            trained._fused[k] = np.where(np.isnan(values), MISSING_CODE, steps).astype("<u2")
         return trained._fused[k]
 
     def scenes(self, task: Task) -> list[Scene]:

@@ -17,12 +17,13 @@ from bimichi._progress import Stopped, checkpoint, stopping
 from bimichi._types import Flags, Ints
 from bimichi.errors import InvalidInputError
 from bimichi.explain import Stability, Uncertainty, bootstrap, suggest, uncertainty
+from bimichi.report.contents import MISSING_CODE, STEPS
 from bimichi.scenes.bags import Bags
 from bimichi.scenes.labels import rasterise
 from bimichi.scenes.scene import Scene, join_bags
 from bimichi.scenes.superpixels import superpixels
 from bimichi.studio.labels import Shapes, annotations_of
-from bimichi.studio.learning import MISSING, STEPS, Learner, Trained, map_bytes
+from bimichi.studio.learning import Learner, Trained, map_bytes
 from bimichi.studio.session import Session
 from bimichi.studio.windows import WindowLearner
 
@@ -65,7 +66,7 @@ class Suggester:
             if interval is None:
                 return None
             width = interval.width if interval.spread is None else interval.spread
-            steps = np.where(np.isnan(width), MISSING, np.rint(np.clip(width, 0, 1) * STEPS)).astype("<u2")
+            steps = np.where(np.isnan(width), MISSING_CODE, np.rint(np.clip(width, 0, 1) * STEPS)).astype("<u2")
             return map_bytes(trained.number, k, steps)
 
     def suggestions(self) -> list[dict[str, Any]]:

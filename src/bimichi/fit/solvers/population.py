@@ -1,4 +1,4 @@
-"""The state of an evolutionary search, and the file that it can be resumed from."""
+"""The state of an evolutionary search, how its measures are drawn, and the file that it can be resumed from."""
 
 import zipfile
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""Sums of squared distances of the integral to targets, as a quadratic form in the values of the measure."""
+"""Sums over instances: squared distances to targets as a quadratic form, and logistic losses."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
