@@ -17,6 +17,7 @@ from .measures.bicapacity import BiCapacity as BiCapacity
 from .measures.capacity import Capacity as Capacity
 from .methods import (
     MICI as MICI,
+    BankFusion as BankFusion,
     BiCapacityQP as BiCapacityQP,
     BiMIChI as BiMIChI,
     BiMIChICV as BiMIChICV,

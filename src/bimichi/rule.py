@@ -23,6 +23,7 @@ from bimichi.measures.base import Measure
 from bimichi.measures.bicapacity import BiCapacity
 from bimichi.measures.capacity import Capacity
 from bimichi.record import SourceInput, TrainingRecord
+from bimichi.sources.source_bank import Bank
 
 Output = Literal["integral", "magnitude"]
 
@@ -64,6 +65,9 @@ class FusionRule:
     link : Link, optional
         How C or |C| becomes a probability: with a link, `fuse` returns 1 / (1 + exp(-f)), where f = slope * output +
         offset are the log-odds of a target.
+    bank : Bank, optional
+        How the sources are made of raw images, together rather than one by one; instead of `recipes`. `inputs` are then
+        those of the raw images.
 
     Examples
     --------
@@ -84,6 +88,7 @@ class FusionRule:
     inputs: tuple[SourceInput, ...] | None = None
     decision: Decision | None = None
     link: Link | None = None
+    bank: Bank | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.measure, Measure):
@@ -126,8 +131,15 @@ class FusionRule:
                     value=self.recipes,
                 )
             object.__setattr__(self, "recipes", tuple(self.recipes))
+        if self.bank is not None and (self.bank.source_names != self.source_names or self.recipes is not None):
+            raise InvalidInputError(
+                "bank must make the sources of the measure, and takes the place of recipes.",
+                code="bank-sources",
+                argument="bank",
+            )
         if self.inputs is not None:
             object.__setattr__(self, "inputs", tuple(self.inputs))
+            m = len(self.raw_names)
             if len(self.inputs) != m or not all(isinstance(source, SourceInput) for source in self.inputs):
                 raise InvalidInputError(
                     f"inputs must be {m} SourceInput, one per source, got {self.inputs!r}.",
@@ -154,6 +166,16 @@ class FusionRule:
     def source_names(self) -> tuple[str, ...]:
         """Names of the sources, in their order."""
         return self.measure.source_names
+
+    @property
+    def raw_names(self) -> tuple[str, ...]:
+        """Names of the images that sources are made of, in their order; without a bank, those of the sources."""
+        return self.source_names if self.bank is None else self.bank.raw_names
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The raw image, or images, of each source."""
+        return self.source_names if self.bank is None else self.bank.groups
 
     @property
     def n_sources(self) -> int:
@@ -276,6 +298,11 @@ class FusionRule:
 
     def renamed(self, source_names: Sequence[str] | None) -> Self:
         """Return the same rule with other names of its sources."""
+        if self.bank is not None:
+            raise InvalidInputError(
+                "The sources of this rule are made by a bank, which names them; rename the images instead.",
+                code="bank-names",
+            )
         return replace(self, measure=self.measure.renamed(source_names))
 
     def to_markdown(self) -> str:
@@ -319,6 +346,8 @@ class FusionRule:
         header["inputs"] = None if self.inputs is None else [asdict(source) for source in self.inputs]
         header["decision"] = None if self.decision is None else self.decision.pack()
         header["link"] = None if self.link is None else self.link.pack()
+        if self.bank is not None:
+            header["bank"] = self.bank.pack()
         header["training"], more = (None, {}) if self.training is None else self.training.pack()
         arrays |= {"centre": self.centre, "factor": self.factor, "polarity": self.polarity} | more
         files.write_model(path, KIND, header, arrays)
@@ -338,6 +367,8 @@ class FusionRule:
                 parts["decision"] = Decision.unpack(parts["decision"])
             if parts["link"] is not None:
                 parts["link"] = Link.unpack(parts["link"])
+            if header.get("bank") is not None:
+                parts["bank"] = Bank.unpack(header["bank"])
             if parts["training"] is not None:
                 parts["training"] = TrainingRecord.unpack(parts["training"], arrays, measure)
             return cls(measure, **parts)

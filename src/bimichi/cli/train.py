@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 
 AUTO = "auto"
+SHOWN = 6  # inverted sources that are named
 
 
 def _registered(package: str, *tables: str) -> list[str]:
@@ -97,6 +98,18 @@ def train(
         ),
     ] = False,
     made: opt.SourceOptions,
+    made_by: Annotated[
+        Literal["bank", "raw"] | None,
+        typer.Option(
+            "--sources",
+            help="bank makes sources of the raw images (means, blobs, edges, rarity, differences), in sizes that suit the "
+            "boxes, and averages rules over them; raw learns from the images alone, each a source by its recipe. By "
+            "default bank with auto, unless options are given that are about single sources or bags: --recipe, "
+            "--scale, --additivity, --polarity, --bags.",
+            metavar="bank|raw",
+            show_default=False,
+        ),
+    ] = None,
     scale: Annotated[
         Literal["minmax", "maxabs"] | None,
         opt.value("Learn a map of each source to [-1, 1], for floats outside it; the model keeps it."),
@@ -148,13 +161,20 @@ def train(
     from bimichi.methods.cross_validated import scene_rule
 
     options = {"n_jobs": jobs, "random_state": seed, "verbose": say.verbose}
+    single = {"recipe": made.recipe, "scale": scale, "additivity": additivity, "polarity": polarity}
+    single |= {"bags": labelled.bags}
+    banked = _uses_bank(made_by, objective, [name for name, given in single.items() if given is not None])
     if certify and objective == AUTO:
         raise typer.BadParameter("needs an objective of your choice, by --objective", param_hint="'--certify'")
     if certify and solver != "convex":
         raise typer.BadParameter(f"only the convex solver can certify, not {solver!r}", param_hint="'--certify'")
     how = bimichi.ConvexSolver(certify=True) if certify else solver
     chosen = {"additivity": additivity, "free_scale": free_scale}
-    model = _model(objective, how, polarity, scale, chosen, options)  # checked before anything is read
+    model: Any
+    if banked:
+        model = bimichi.BankFusion(n_jobs=jobs)
+    else:
+        model = _model(objective, how, polarity, scale, chosen, options)  # checked before anything is read
     labelling = replace(labelled.labelling(), by_pixel=objective == "mean")
     many_sources = additivity is not None or objective == AUTO
     files = made.open(sources, MAX_ADDITIVE_SOURCES if many_sources else MAX_SOURCES)
@@ -168,42 +188,67 @@ def train(
         )
     with Run("train", ctx.params, inputs, seed) as run:
         with run.timed("read"):  # many scenes are read while learning
-            data = LabelledDataset(files, labelling, recipes=made.recipes, scaled=scale is not None)
+            data = LabelledDataset(files, labelling, recipes=made.recipes, scaled=scale is not None, raw=banked)
             say.notes(data.notes)
             scenes = data if files.many else list(data)
-        model.set_params(source_names=data.source_names)
+        named = {"raws": data.raws} if banked else {"source_names": data.source_names}
+        model.set_params(**named)
         with run.timed("train"):
             _learn(model, scenes, data, say)
         data.warn_of_inputs()
         with run.timed("decide"):
             decided = _decided(model, scenes, decision, min_size, smooth)
-        rule = scene_rule(model, data.recipes, data.inputs, decided)
+        if banked:
+            rule = replace(model.rule_, inputs=data.inputs, decision=decided)
+        else:
+            rule = scene_rule(model, data.recipes, data.inputs, decided)
         rule.save(output)
         record = run.write(run_path(output), [output])
     counts = {
         kind: sum(getattr(scene_counts, kind) for scene_counts in data.counts.values())
         for kind in ("positive", "negative")
     }
+    recorded = rule.training
+    assert recorded is not None  # as it was learned just now
     result = {
         "model": output,
         "run": record,
-        "sources": dict(zip(data.source_names, rule.recipes or (), strict=True)),
+        "sources": dict(zip(rule.source_names, rule.groups if banked else rule.recipes or (), strict=True)),
         "scenes": len(data),
         "bags": counts,
-        "objective": model.rule_.training.objective,
-        "objective_value": model.objective_value_,
-        "status": model.solution_.status,
-        "ending": model.rule_.training.ending,
-        "proof": model.rule_.training.proof if model.rule_.training else "",
+        "objective": recorded.objective,
+        "objective_value": recorded.objective_value,
+        "status": recorded.status,
+        "ending": recorded.ending,
+        "proof": recorded.proof,
         "decision": None if decided is None else decided.pack(),
-        "polarity": dict(zip(data.source_names, model.polarity_.astype(int), strict=True)),
+        "polarity": dict(zip(rule.source_names, rule.polarity.astype(int).tolist(), strict=True)),
         "seconds": run.seconds,
     }
     shown: list[Any] = []
-    if isinstance(model, bimichi.BiMIChICV):
+    if hasattr(model, "selection_"):
         result["selection"] = model.selection_.to_dict()
         shown = _chosen(model.selection_, say)
-    say.result(result, *shown, _sentence(result, data.source_names))
+    if banked:
+        shown.append(escape(_made_sources(rule)))
+    say.result(result, *shown, _sentence(result))
+
+
+def _uses_bank(made_by: str | None, objective: str, single: Sequence[str]) -> bool:
+    """Return whether sources are made by a bank; raise if that does not go with the options about single sources."""
+    if made_by == "bank" and (objective != AUTO or single):
+        other = "--objective" if objective != AUTO else f"--{single[0]}"
+        said = f"bank does not go with {other}, which is about single sources"
+        raise typer.BadParameter(said, param_hint="'--sources'")
+    return made_by == "bank" or (made_by is None and objective == AUTO and not single)
+
+
+def _made_sources(rule: "bimichi.FusionRule") -> str:
+    """Return how many sources were made of each image."""
+    assert rule.bank is not None
+    counts = {name: sum(name in group.split(" and ") for group in rule.groups) for name in rule.raw_names}
+    each = ", ".join(f"{name} {count}" for name, count in counts.items())
+    return f"{rule.n_sources} sources, of targets of about {rule.bank.size:.0f} px: {each} (differences count twice)."
 
 
 def _decided(
@@ -262,15 +307,17 @@ def _learn(model: Any, scenes: "Sequence[bimichi.Scene]", data: "LabelledDataset
         raise
 
 
-def _sentence(result: dict[str, Any], names: Sequence[str]) -> str:
-    inverted = [name for name in names if result["polarity"][name] < 0]
+def _sentence(result: dict[str, Any]) -> str:
+    inverted = [name for name, sign in result["polarity"].items() if sign < 0]
     value, decision, decided = result["objective_value"], result["decision"], ""
     if decision is not None and decision["threshold"] is not None:
         decided = f"Threshold {decision['threshold']:.4g}, {decision['chosen']}.\n"
+    more = f" and {len(inverted) - SHOWN} more" if len(inverted) > SHOWN else ""
+    listed = ", ".join(inverted[:SHOWN]) + more
     return escape(
         f"{'' if isnan(value) else f'J = {value:.4f} '}({result['objective']}, {result['ending']}) after "
         f"{result['seconds']['train']:.1f} s; "
-        f"{'inverted: ' + ', '.join(inverted) if inverted else 'no source is inverted'}.\n"
+        f"{'inverted: ' + listed if inverted else 'no source is inverted'}.\n"
         f"{result['proof'] + chr(10) if result['proof'] else ''}"
         f"{decided}"
         f"Wrote {result['model']}, and {result['run']} to repeat it. Show it with: bimichi show {result['model']}"

@@ -15,15 +15,13 @@ from scipy import sparse, stats
 
 from bimichi._types import Flags, Floats, Ints
 from bimichi.link import probability_of
-from bimichi.sources.bank import OPERATORS, PAIRS, RARITY, VALUES, Bank
-from bimichi.sources.discriminant import Discriminant
+from bimichi.sources.source_bank import OPERATORS, PAIRS, RARITY, VALUES, Bank
 
 LASSO = 1e-4  # the cost of weights, per mean loss
 STEPS, CLOSE = 30, 1e-6  # of Newton's method, and the relative gain at which it ends
-MARGIN = 0.05  # of the AUC below one half, at least, by which a source is inverted
-SURE = 0.98  # the quantile of Student's distribution by which it must be below
-ALONE = 0.15  # how far below, where a single target is all there is
-NAME = "discriminant of all images"
+MARGIN = 0.05  # how far from one half the AUC of a source must be, at least, that its direction is clear
+SURE = 0.98  # the quantile of Student's distribution by which it must be
+ALONE = 0.15  # how far, where a single target is all there is
 
 
 class Rows(NamedTuple):
@@ -33,10 +31,10 @@ class Rows(NamedTuple):
     ----------
     name : str
         Of the scene or part.
-    X, Z : ndarray of shape (n, n_sources) and (n, n_channels)
-        Sources of the bank, and channels as discriminants take them.
+    X : ndarray of shape (n, n_sources)
+        Sources of the bank.
     labels : ndarray of int8
-        As in `bimichi.scenes.labels`, 0 for the rim of objects.
+        As in `bimichi.scenes.labels`; 0 is in the rim of an object.
     weight : ndarray
         How many pixels each row stands for.
     objects : ndarray of int
@@ -45,7 +43,6 @@ class Rows(NamedTuple):
 
     name: str
     X: NDArray[np.float32]
-    Z: NDArray[np.float32]
     labels: NDArray[np.int8]
     weight: Floats
     objects: Ints
@@ -55,84 +52,65 @@ class Rows(NamedTuple):
         """Return whether it can be scored."""
         return bool((self.labels > 0).any() and (self.labels < 0).any())
 
+    def known(self) -> "Rows":
+        """Return the rows that are labelled."""
+        which = self.labels != 0
+        return Rows(self.name, self.X[which], self.labels[which], self.weight[which], self.objects[which])
+
 
 class Member(NamedTuple):
-    """One of the rules that are averaged: its name, and the sources it is about."""
+    """One of the rules that are averaged: its name, and the sources that it is about."""
 
     name: str
     columns: list[int]
 
 
 def members_of(bank: Bank) -> list[Member]:
-    """Return the rules that are averaged: about values and how rare they are, differences, all operators, and the
-    discriminant, which is the source after those of the bank.
-    """
+    """Return the rules that are averaged."""
     values = bank.positions(*VALUES)
     local = [name for name in OPERATORS if name not in VALUES + RARITY]
-    found = [
+    return [
         Member("values and rarity", values + bank.positions(*RARITY)),
         Member("values and differences", values + bank.positions(*PAIRS)),
-        Member("bank", values + bank.positions(*local)),
-        Member("values and discriminant", [*values, len(bank.sources)]),
+        Member("whole bank", values + bank.positions(*local)),
     ]
-    return found
 
 
 @dataclass(frozen=True, eq=False)
 class Average:
-    """Log-odds as ``offset + up . max(s x, 0) + down . min(s x, 0)``, s the signs of the sources x, the last learned."""
+    """Log-odds as ``offset + up . max(s x, 0) + down . min(s x, 0)``, where s are the signs of the sources x.
+
+    A sign of 0 means that a source has no clear direction; its weights are 0.
+    """
 
     signs: Floats
     up: Floats
     down: Floats
     offset: float
-    discriminant: Discriminant
-    parts: tuple[tuple[Floats, Floats, float], ...] = ()
 
-    def log_odds(self, rows: Rows) -> Floats:
+    def log_odds(self, X: NDArray[np.float32]) -> Floats:
         """Return those of some rows."""
-        return self._of(self.sources(rows), self.up, self.down, self.offset)
-
-    def sources(self, rows: Rows) -> NDArray[np.float32]:
-        """Return all sources of some rows, inverted as learned."""
-        return _with_discriminant(rows, self.discriminant) * self.signs.astype(np.float32)
-
-    @staticmethod
-    def _of(X: NDArray[np.float32], up: Floats, down: Floats, offset: float) -> Floats:
-        return np.asarray(np.maximum(X, 0) @ up.astype(np.float32) + np.minimum(X, 0) @ down.astype(np.float32)) + offset
+        entered = X * self.signs.astype(np.float32)
+        weights = self.up.astype(np.float32), self.down.astype(np.float32)
+        return np.asarray(np.maximum(entered, 0) @ weights[0] + np.minimum(entered, 0) @ weights[1]) + self.offset
 
 
-def _with_discriminant(rows: Rows, learned: Discriminant) -> NDArray[np.float32]:
-    return np.column_stack([rows.X, learned.rows(rows.Z)])
-
-
-def learn_average(units: Sequence[Rows], members: Sequence[Member], seed: int) -> Average:
-    """Learn all members from some scenes, and average them."""
-    cores = [unit.labels > 0 for unit in units]
-    outside = [unit.labels < 0 for unit in units]
-    learned = Discriminant.learn(
-        np.concatenate([unit.Z[core] for unit, core in zip(units, cores, strict=True)]),
-        np.concatenate([unit.Z[out] for unit, out in zip(units, outside, strict=True)]),
-        np.concatenate([unit.weight[out] for unit, out in zip(units, outside, strict=True)]),
-        seed,
-    )
-    kept = [core | out for core, out in zip(cores, outside, strict=True)]
-    X = [_with_discriminant(unit, learned)[keep] for unit, keep in zip(units, kept, strict=True)]
-    y = [unit.labels[keep] > 0 for unit, keep in zip(units, kept, strict=True)]
-    objects = [unit.objects[keep] for unit, keep in zip(units, kept, strict=True)]
-    signs = learn_signs(X, y, objects)
-    weight = scene_weights([unit.weight[keep] for unit, keep in zip(units, kept, strict=True)], y)
-    scene = np.repeat(np.arange(len(units)), [len(labels) for labels in y])
-    rows, labels, weights = np.concatenate(X) * signs.astype(np.float32), np.concatenate(y), np.concatenate(weight)
-    m = rows.shape[1]
-    parts = []
-    for member in members:
-        up, down = np.zeros(m), np.zeros(m)
-        own = rows[:, member.columns]
-        up[member.columns], down[member.columns], offset = fit_additive(own, labels, weights, scene)
-        parts.append((up, down, offset))
-    mean = [np.mean([part[k] for part in parts], axis=0) for k in range(3)]
-    return Average(signs, mean[0], mean[1], float(mean[2]), learned, tuple(parts))
+def learn_average(units: Sequence[Rows], members: Sequence[Member]) -> Average:
+    """Learn all members from some scenes, and average them; what has no clear direction takes no part."""
+    known = [unit.known() for unit in units if (unit.labels != 0).any()]
+    X, y = [unit.X for unit in known], [unit.labels > 0 for unit in known]
+    signs = learn_signs(X, y, [unit.objects for unit in known])
+    weights = np.concatenate(scene_weights([unit.weight for unit in known], y))
+    scene = np.repeat(np.arange(len(known)), [len(labels) for labels in y])
+    rows, labels = np.concatenate(X) * signs.astype(np.float32), np.concatenate(y)
+    up, down, offsets = np.zeros(len(signs)), np.zeros(len(signs)), []
+    used = [columns for member in members if (columns := [k for k in member.columns if signs[k]])]
+    for columns in used:
+        own_up, own_down, offset = fit_additive(rows[:, columns], labels, weights, scene)
+        up[columns] += own_up / len(used)
+        down[columns] += own_down / len(used)
+        offsets.append(offset)
+    return Average(signs, up, down, float(np.mean(offsets)) if offsets else 0.0)
 
 
 def scene_weights(weights: Sequence[Floats], labels: Sequence[Flags]) -> list[Floats]:
@@ -143,30 +121,29 @@ def scene_weights(weights: Sequence[Floats], labels: Sequence[Flags]) -> list[Fl
 
 
 def learn_signs(X: Sequence[NDArray[np.float32]], y: Sequence[Flags], objects: Sequence[Ints]) -> Floats:
-    """Return -1 for sources that are to be inverted, as targets are clearly below the rest, 1 for all others.
+    """Return for each source 1 if targets are clearly above the rest, -1 if clearly below, else 0.
 
     The AUC of a source is taken in each scene; where fewer than three have targets, of each object against the rest of
-    its scene. It must be below one half by `MARGIN`, and by the quantile `SURE` of its mean's distribution.
+    its scene. It must differ from one half by `MARGIN`, and by the quantile `SURE` of its mean's distribution. So an
+    inverted image gives the same rule, and noise is seldom given a direction.
     """
-    groups = []
-    for rows, labels, own in zip(X, y, objects, strict=True):
-        if labels.any() and not labels.all():
-            groups.append((rows[labels], rows[~labels], own[labels]))
-    m = X[0].shape[1]
+    groups = [
+        (rows[labels], rows[~labels], own[labels])
+        for rows, labels, own in zip(X, y, objects, strict=True)
+        if labels.any() and not labels.all()
+    ]
     if not groups:
-        return np.ones(m)
-    aucs = np.array([_aucs(targets, others) for targets, others, _ in groups])
+        return np.zeros(X[0].shape[1])
     if len(groups) < 3:
-        alone = [
-            _aucs(targets[own == k], others) for targets, others, own in groups for k in np.unique(own)
-        ]
-        aucs = np.array(alone)
-    n, mean = len(aucs), aucs.mean(axis=0)
-    error = aucs.std(axis=0, ddof=1) / np.sqrt(n) * stats.t.ppf(SURE, n - 1) if n > 1 else np.full(m, ALONE)
-    return np.where(mean < 0.5 - np.maximum(MARGIN, error), -1.0, 1.0)
+        aucs = [column_aucs(targets[own == k], others) for targets, others, own in groups for k in np.unique(own)]
+    else:
+        aucs = [column_aucs(targets, others) for targets, others, _ in groups]
+    n, mean = len(aucs), np.mean(aucs, axis=0) - 0.5
+    error = np.std(aucs, axis=0, ddof=1) / np.sqrt(n) * stats.t.ppf(SURE, n - 1) if n > 1 else ALONE
+    return np.where(np.abs(mean) > np.maximum(MARGIN, error), np.sign(mean), 0.0)
 
 
-def _aucs(targets: NDArray[np.float32], others: NDArray[np.float32]) -> Floats:
+def column_aucs(targets: NDArray[np.float32], others: NDArray[np.float32]) -> Floats:
     """Return the AUC of each column, ties counting half."""
     found = np.empty(targets.shape[1])
     for k in range(targets.shape[1]):
@@ -207,7 +184,9 @@ def fit_additive(X: NDArray[np.float32], y: Flags, weight: Floats, scene: Ints) 
         gradient = np.concatenate([F.T @ pull, by_scene @ pull + ridge * offsets]).astype(np.float64)
         scaled = F * np.sqrt(curve).astype(np.float32)[:, None]
         mixed = by_scene @ (F * curve.astype(np.float32)[:, None])
-        hessian = np.block([[scaled.T @ scaled, mixed.T], [mixed, np.diag(by_scene @ curve + ridge)]]).astype(np.float64)
+        hessian = np.block([[scaled.T @ scaled, mixed.T], [mixed, np.diag(by_scene @ curve + ridge)]]).astype(
+            np.float64
+        )
         step = _step(hessian, gradient, beta, cost, m)
         f = F @ step[: 2 * m].astype(np.float32) + step[2 * m :][scene]
         t = 1.0

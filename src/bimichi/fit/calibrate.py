@@ -65,9 +65,18 @@ def fit_link(x: Floats, positive: Flags, weight: Floats) -> Link | None:
     hits, rest = float(weight[positive].sum()), float(weight[~positive].sum())
     if not hits or not rest:
         return None
-    y = np.where(positive, (hits + 1) / (hits + 2), 1 / (rest + 2))
+    return fit_soft_link(x, np.where(positive, (hits + 1) / (hits + 2), 1 / (rest + 2)), weight, hits / (hits + rest))
+
+
+def fit_soft_link(x: Floats, y: Floats, weight: Floats, rate: float | None = None) -> Link | None:
+    """Fit the link of outputs, each of which is a target with probability `y` and counts by its weight.
+
+    `rate` is the share of targets, if it is not the mean of `y`. None if no rising line fits.
+    """
+    rate = float(np.average(y, weights=weight)) if rate is None else rate
+    if not 0 < rate < 1:
+        return None
     middle, reach = float(np.average(x, weights=weight)), float(x.std()) or 1.0
-    rate = hits / (hits + rest)
     slope, offset = _newton((x - middle) / reach, y, weight / weight.sum(), np.log(rate / (1 - rate)))
     if not slope > 0:
         return None

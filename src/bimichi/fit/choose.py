@@ -63,6 +63,9 @@ class Selection:
         In how many turns these were left out.
     weak : tuple of str
         Sources that alone, with the sign they have, rank targets below the rest (AUC below 0.5).
+    base_rate : float, optional
+        The share of targets among the pixels that were scored, where nothing was chosen: the first contender is an
+        average, and the others show what it is worth.
     """
 
     contenders: tuple[Contender, ...]
@@ -70,6 +73,7 @@ class Selection:
     scenes: tuple[str, ...]
     n_folds: int
     weak: tuple[str, ...] = ()
+    base_rate: float | None = None
 
     @property
     def winner(self) -> Contender:
@@ -96,18 +100,23 @@ class Selection:
         order = sorted(self.contenders, key=lambda contender: -contender.score.mean if contender.ap else np.inf)
         for contender in order:
             cells = [shown_spread(spread(values)) if values else "" for values in (contender.ap, contender.auc)]
-            note = "chosen" if contender is self.winner else contender.problem
+            note = "chosen" if contender is self.winner and self.base_rate is None else contender.problem
             lines.append([Cell(contender.name, contender is self.winner), *map(Cell, cells), Cell(note)])
         return Table(["candidate", "AP", "AUC", ""], lines)
 
     def sentence(self) -> str:
         """Say what was chosen, and why."""
         winner, source, lead = self.winner, self.best_source, self.lead
+        if self.base_rate is not None and winner.ap and source is not None and lead is not None:
+            return (
+                f"The fusion has an average precision of {shown_spread(winner.score)} on {self._where()}, where "
+                f"{self.base_rate:.2%} of the pixels counted are targets; the best source alone, "
+                f"{source.name.removeprefix('source ')}, has {shown_spread(source.score)} (difference "
+                f"{shown_spread(lead, sign=True)})."
+            )
         if not winner.ap:
             return f"Nothing could be cross-validated: {winner.name} was learned unchecked."
-        parts = "parts of the data" if all(_PART.search(name) for name in self.scenes) else "scenes"
-        where = f"{len(self.scenes)} {parts} that it had not learned from"
-        said = f"Chose {winner.name}: average precision {shown_spread(winner.score)} on {where}"
+        said = f"Chose {winner.name}: average precision {shown_spread(winner.score)} on {self._where()}"
         if winner.is_source or source is None or lead is None:
             return f"{said}, more than any fusion."
         whole = [
@@ -120,10 +129,14 @@ class Selection:
             f"{said}; the best source alone, {source.name.removeprefix('source ')}, has {shown_spread(source.score)}."
         )
 
+    def _where(self) -> str:
+        parts = "parts of the data" if all(_PART.search(name) for name in self.scenes) else "scenes"
+        return f"{len(self.scenes)} {parts} that it had not learned from"
+
     def warning(self) -> str:
-        """Warn if a source alone is as good; empty if none is."""
+        """Warn if a source alone is as good, within two standard errors; empty if none is."""
         lead, source = self.lead, self.best_source
-        if lead is None or source is None or lead.clear:
+        if lead is None or source is None or lead.mean > 2 * lead.error:
             return ""
         if self.winner.is_source:
             return (
@@ -157,6 +170,7 @@ class Selection:
             for contender in self.contenders
         ]
         about: dict[str, Any] = {"scenes": [*self.scenes], "n_folds": self.n_folds, "weak": [*self.weak]}
+        about |= {} if self.base_rate is None else {"base_rate": self.base_rate}
         return {"contenders": rows, "chosen": self.chosen} | about
 
     @classmethod
@@ -174,7 +188,9 @@ class Selection:
                 for row in data["contenders"]
             )
             names = tuple(tuple(map(str, data[field])) for field in ("scenes", "weak"))
-            found = cls(rows, int(data["chosen"]), names[0], int(data["n_folds"]), names[1])
+            rate = data.get("base_rate")
+            rate = None if rate is None else float(rate)
+            found = cls(rows, int(data["chosen"]), names[0], int(data["n_folds"]), names[1], rate)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise InvalidInputError(
                 f"its selection is not what Selection.to_dict gives: {error!r}.", code="model-selection"

@@ -134,7 +134,8 @@ def fuse_scenes(
         if prior_shift:
             raise unknown_share(name)
         matched, recipes = match_scene(rule, scene)
-        fuse_windows(replace(rule, recipes=tuple(recipes)), matched, path, overviews=overviews, n_jobs=threads)
+        own = rule if rule.bank is not None else replace(rule, recipes=tuple(recipes))
+        fuse_windows(own, matched, path, overviews=overviews, n_jobs=threads)
         fused[name] = FusedScene([path], matched.shape[0] * matched.shape[1])
 
     if scenes.many:

@@ -23,6 +23,7 @@ from bimichi.rule import FusionRule
 from bimichi.sources.bands import Image, Plane
 from bimichi.sources.expressions import parse_expression
 from bimichi.sources.recipes import AS_IS, choose_recipes, find_recipe, make_plane
+from bimichi.sources.source_bank import Bank
 
 STRIP = 1 << 16  # pixels that a thread fuses at a time, so that intermediate results stay small
 BATCH_SHARE = 1 << 18  # pixels of each scene from which the share of targets of a batch is estimated
@@ -110,7 +111,7 @@ def match_scene(rule: FusionRule, scene: OpenScene) -> tuple[OpenScene, list[str
     Recipes are those of the rule, or follow from the types of the images if it has none. Sources that were computed
     from bands in training are computed here, too, unless the scene has them already.
     """
-    expected = rule.source_names
+    expected = rule.raw_names
     formulas = [record.expression for record in rule.inputs or () if record.expression is not None]
     if len(formulas) == len(expected) and not any(source.computed for source in scene.sources):
         scene = scene.computed([parse_expression(text) for text in formulas])
@@ -125,9 +126,24 @@ def match_scene(rule: FusionRule, scene: OpenScene) -> tuple[OpenScene, list[str
         remedy = f"Choose bands, as in {scene.layers[0].label}[{','.join(expected)}]. {remedy}"
     positions = match_sources(expected, len(expected), called, len(called), f"Scene {scene.name!r}", remedy)
     matched = scene.ordered(positions)
-    recipes = choose_recipes(rule.recipes, matched.examples, expected)
+    if rule.bank is not None:
+        _check_colours(rule.bank, matched)
+    recipes = [AS_IS] * len(expected)
+    if rule.bank is None:
+        recipes = choose_recipes(rule.recipes, matched.examples, expected)
     check_types(rule, matched, recipes)
     return matched, recipes
+
+
+def _check_colours(bank: Bank, scene: OpenScene) -> None:
+    """Raise an error if an image is in colour, and was not in training, or the other way round."""
+    for raw, source in zip(bank.raws, scene.sources, strict=True):
+        if raw.colour != (source.example.ndim == 3):
+            is_, was = ("in colour", "grey") if not raw.colour else ("grey", "in colour")
+            raise InvalidInputError(
+                f"Image {source.name!r} of scene {scene.name!r} is {is_}, but was {was} in training. Convert it.",
+                code="colours-differ",
+            )
 
 
 def make_sources(rule: FusionRule, scene: OpenScene) -> list[Image]:
@@ -151,6 +167,8 @@ def make_sources(rule: FusionRule, scene: OpenScene) -> list[Image]:
         If images are unlike those of training.
     """
     matched, recipes, images = _read(rule, scene)
+    if rule.bank is not None:
+        return list(rule.bank.planes(images))
     return [make_plane(*arguments) for arguments in zip(images, recipes, matched.dtypes, strict=True)]
 
 
@@ -174,6 +192,9 @@ def fused_strips(
 
     `dtypes` are the types in which the images are stored, by default their own.
     """
+    if rule.bank is not None:
+        images = rule.bank.planes(images, check_n_jobs(n_jobs))
+        recipes, dtypes = [AS_IS] * len(images), None
     kinds = [image.dtype for image in images] if dtypes is None else list(dtypes)
     pointwise = [find_recipe(recipe).pointwise for recipe in recipes]
     whole = [

@@ -32,6 +32,7 @@ from bimichi.rule import FusionRule
 from bimichi.scenes.grid import Window
 from bimichi.sources.bands import Image
 from bimichi.sources.recipes import AS_IS, find_recipe, make_plane
+from bimichi.sources.source_bank import Bank
 
 COMPRESSIONS = ("deflate", "lzw", "zstd", None)
 SMALLEST_OVERVIEW = 256
@@ -177,6 +178,8 @@ class Plan(NamedTuple):
     watch: InputWatch | None = None
     decision: Decision | None = None
     """Whose smoothing is part of the map."""
+    made: bool = False
+    """Whether a bank has made all sources, which `whole` then holds."""
 
 
 def fuse_raster(
@@ -270,8 +273,11 @@ def fuse_windows(
         reached = getattr(model, "output_range", (-1.0, 1.0))
         target = GeoTiff(Path(output), scene, reached, block, compress, overviews, jobs)
         decision = getattr(getattr(model, "rule_", model), "decision", None)
-        whole, windows = _whole_images(scene, recipes), _windows(scene, target, jobs)
-        plan = Plan(scene, fuser, recipes, whole, *windows, watch, decision)
+        bank = getattr(getattr(model, "rule_", model), "bank", None)
+        whole = _whole_images(scene, recipes) if bank is None else _bank_planes(scene, bank, watch, jobs)
+        windows = _windows(scene, target, jobs)
+        made = bank is not None
+        plan = Plan(scene, fuser, [] if made else recipes, whole, *windows, watch, decision, made)
         with (
             target.writing() as write,
             progress_bar("fusing", len(plan.windows), verbose) as advance,
@@ -288,7 +294,7 @@ def fuse_windows(
 def _match_scene(model: Any, scene: OpenScene, fuser: Fuser) -> tuple[OpenScene, list[str], InputWatch | None]:
     """Return the scene with its sources in the order of the model, their recipes, and what watches their values."""
     rule = getattr(model, "rule_", model)
-    if isinstance(rule, FusionRule) and rule.recipes is not None and fuser.names is not None:
+    if isinstance(rule, FusionRule) and (rule.bank or (rule.recipes is not None and fuser.names is not None)):
         scene, recipes = match_scene(rule, scene)
         return scene, recipes, InputWatch(rule, scene)
     n, layers = len(scene.sources), scene.layers
@@ -310,6 +316,15 @@ def _whole_images(scene: OpenScene, recipes: Sequence[str]) -> dict[int, Image]:
             whole[k] = make_plane(scene.ordered([k]).read()[0], recipe, scene.dtypes[k])
             check_size(sum(plane.size for plane in whole.values()), f"Sources made by {recipe} of whole images")
     return whole
+
+
+def _bank_planes(scene: OpenScene, bank: Bank, watch: InputWatch | None, jobs: int) -> dict[int, Image]:
+    """Return all sources that a bank makes of the whole images."""
+    check_size(scene.shape[0] * scene.shape[1] * len(bank.sources), "Sources that the model makes of whole images")
+    images = scene.read()
+    if watch is not None:
+        watch.see(images)
+    return dict(enumerate(bank.planes(images, jobs)))
 
 
 def _windows(scene: OpenScene, target: GeoTiff, jobs: int) -> tuple[list[Window], int]:
@@ -362,6 +377,8 @@ def _fuse_window(plan: Plan, window: Window, readers: "SimpleQueue[ReadSources]"
 
 
 def _read_images(plan: Plan, window: Window, read: ReadSources) -> list[Image]:
+    if plan.made:
+        return [whole[window.slices] for whole in plan.whole.values()]
     images = read(window)
     if plan.watch is not None:
         plan.watch.see(images)

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -24,6 +25,7 @@ from bimichi.scenes.labels import BagCounts, Labelling, bag_scene, check_both, r
 from bimichi.scenes.scene import Scene
 from bimichi.sources.bands import Image, first_few
 from bimichi.sources.recipes import AS_IS, choose_recipes, load_recipe, make_plane, suited_recipes
+from bimichi.sources.source_bank import Raw
 
 
 def label_files(how: Labelling, scenes: SceneCollection) -> list[Path]:
@@ -39,7 +41,8 @@ class LabelledDataset(Dataset):
     `notes` say how annotation files were understood; what seems to be wrong with them is a warning, one of each kind.
 
     The first scene decides on `source_names` and `recipes` that are not given. `scaled` says that sources may leave
-    [-1, 1], as a scale will be learned; `truth` names masks to score against, as in `Labelling`.
+    [-1, 1], as a scale will be learned; `truth` names masks to score against, as in `Labelling`. With `raw`, scenes
+    hold the images as they are, three planes of one in colour, for `bimichi.BankFusion`, and `raws` describes them.
     """
 
     def __init__(
@@ -49,8 +52,11 @@ class LabelledDataset(Dataset):
         recipes: Sequence[str] | None = None,
         scaled: bool = False,
         truth: str | None = None,
+        raw: bool = False,
     ) -> None:
-        self._labelling, self._scaled = labelling, scaled
+        if raw and labelling.bags is None:  # pixels are learned from, so that superpixels would be made for nothing
+            labelling = replace(labelling, bags="boxes")
+        self._labelling, self._scaled, self._raw = labelling, scaled or raw, raw
         given, named_only = labelling.annotations, labelling.labelled_only
         self._targets = None if given is None else SceneTargets(given, collection, labelling.target, named_only)
         if named_only and self._targets is not None:
@@ -68,17 +74,21 @@ class LabelledDataset(Dataset):
         first = self._collection.open(self._first)
         self._opened = {self._first: first}
         self.source_names = list(first.source_names)
+        self.raws = [Raw(source.name, source.example.ndim == 3) for source in first.sources]
         for recipe in recipes or ():
             load_recipe(recipe)
-        self._by_type = choose_recipes(recipes, first.examples, self.source_names)
+        self._by_type = [AS_IS] * len(self.raws) if raw else self._chosen_recipes(first)
         self.recipes = self._by_type
-        if recipes is None and not scaled:
+        if recipes is None and not scaled and not raw:
             self.recipes = suited_to(first, self._by_type)
             self.notes = [*self.notes, *recipe_notes(first, self.recipes)]
         self.counts: dict[str, BagCounts] = {}
         self.grids: dict[str, Grid] = {}
         self._seen: dict[str, list[SourceInput]] = {}
         super().__init__(collection.names, self._read)
+
+    def _chosen_recipes(self, scene: OpenScene) -> list[str]:
+        return choose_recipes(self._given, scene.examples, self.source_names)
 
     def extend(self, collection: SceneCollection) -> None:
         """Read from a collection with more scenes of the same sources from now on."""
@@ -133,13 +143,26 @@ class LabelledDataset(Dataset):
                 code="sources-differ",
             )
         scene = scene.ordered([scene.source_names.index(source) for source in self.source_names])
-        if choose_recipes(self._given, scene.examples, self.source_names) != self._by_type:
+        if self._raw:
+            self._check_colours(scene)
+        elif self._chosen_recipes(scene) != self._by_type:
             raise InvalidInputError(
                 f"Scene {name!r} has integers where scene {self._first!r} has floats, or the other way round. "
                 "Choose a recipe (--recipe).",
                 code="types-differ",
             )
         return scene
+
+    def _check_colours(self, scene: OpenScene) -> None:
+        """Raise an error if an image is in colour in one scene, and grey in another."""
+        for raw, source in zip(self.raws, scene.sources, strict=True):
+            if raw.colour != (source.example.ndim == 3):
+                first, here = ("in colour", "grey") if raw.colour else ("grey", "in colour")
+                raise InvalidInputError(
+                    f"Image {raw.name!r} is {here} in scene {scene.name!r}, but {first} in scene {self._first!r}. "
+                    "Convert them to one kind.",
+                    code="colours-differ",
+                )
 
     def _read(self, name: str) -> Scene:
         return self._labelled(self.unlabelled(name))
@@ -152,15 +175,30 @@ class LabelledDataset(Dataset):
         self._check_places(opened)
         self._seen[name] = [self._described(*one, name) for one in zip(images, opened.sources, strict=True)]
         self._check_types(name)
-        planes = [make_plane(*one) for one in zip(images, self.recipes, opened.dtypes, strict=True)]
+        planes, names = self._bands(images) if self._raw else self._made(images, opened.dtypes)
         if not self._scaled:
             remedy = "Choose a recipe (--recipe), map it to [-1, 1] first, or learn a scale in training (--scale)."
             Planes(planes, names=self.source_names).check_range(-1.0, f"{remedy} (Scene {name!r}.)")
         if name == self._first:
-            warn_of_copies(planes, self.source_names)
+            warn_of_copies(planes, names)
         crs, transform = self.grids[name][2:]
         place = {"crs": None if crs is None else str(crs), "transform": transform}
-        return Scene(np.stack(planes, axis=-1), name, tuple(self.source_names), **place)
+        return Scene(np.stack(planes, axis=-1), name, names, **place)
+
+    def _made(self, images: Sequence[Image], dtypes: Sequence[np.dtype[Any]]) -> tuple[list[Image], tuple[str, ...]]:
+        """Return the sources that recipes make of images, and their names."""
+        planes = [make_plane(*one) for one in zip(images, self.recipes, dtypes, strict=True)]
+        return planes, tuple(self.source_names)
+
+    def _bands(self, images: Sequence[Image]) -> tuple[list[Image], tuple[str, ...]]:
+        """Return images as planes of floats, and their names; of one in colour, three."""
+        planes: list[Image] = []
+        names: list[str] = []
+        for raw, image in zip(self.raws, images, strict=True):
+            bands = np.moveaxis(image, -1, 0) if raw.colour else [image]
+            planes += [band.astype(np.float32, copy=False) for band in bands]
+            names += [f"{raw.name} {colour}" for colour in ("red", "green", "blue")] if raw.colour else [raw.name]
+        return planes, tuple(names)
 
     def _check_places(self, scene: OpenScene) -> None:
         """Raise an error if a georeferenced mask of a scene shows another place."""

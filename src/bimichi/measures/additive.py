@@ -19,7 +19,10 @@ from bimichi.measures.files import Arrays
 from bimichi.measures.lattice import MAX_ELEMENTS, Seed, random_generator
 
 MAX_SOURCES = 64
-"""More would make the quadratic forms of learning larger than half a gigabyte."""
+"""More, with pairs, would make the quadratic forms of learning larger than half a gigabyte."""
+
+MAX_SINGLE = 256
+"""The same of measures without pairs."""
 
 MARGIN = 1e-14
 """The rounding error of a sum of terms."""
@@ -44,10 +47,11 @@ class Terms:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "n_sources", check_integer(self.n_sources, "n_sources"))
-        if self.n_sources > MAX_SOURCES:
+        most = MAX_SOURCES if self.pairs else MAX_SINGLE
+        if self.n_sources > most:
             raise InvalidInputError(
                 f"{self.n_sources} sources have {2 * self.n_sources**2:,} terms, whose quadratic form takes "
-                f"{32 * self.n_sources**4 / 2**30:,.1f} GiB; at most {MAX_SOURCES} sources are supported. Use fewer.",
+                f"{32 * self.n_sources**4 / 2**30:,.1f} GiB; at most {most} sources are supported. Use fewer.",
                 code="sources-many",
             )
 
@@ -348,11 +352,15 @@ class AdditiveBiCapacity(Measure):
         return [names[s] for s in sides if s < m], [names[s - m] for s in sides if s >= m]
 
     def pack(self) -> tuple[dict[str, Any], Arrays]:
-        return {"source_names": list(self._source_names), "order": self.order}, {"terms": self._values}
+        kept = self._values if self.order == 2 else self._values[: 2 * self.n_sources]
+        return {"source_names": list(self._source_names), "order": self.order}, {"terms": kept}
 
     @classmethod
     def unpack(cls, header: dict[str, Any], arrays: Arrays) -> Self:
-        return cls(arrays["terms"], header["source_names"], header["order"])
+        terms, names = np.asarray(arrays["terms"]), header["source_names"]
+        if header["order"] == 1 and terms.shape == (2 * len(names),) and len(names) <= MAX_SINGLE:
+            terms = np.concatenate([terms, np.zeros(2 * len(names) ** 2 - terms.size)])  # no pairs
+        return cls(terms, names, header["order"])
 
     def __repr__(self) -> str:
         head, shown, rest = self._shown()

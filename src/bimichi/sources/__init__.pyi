@@ -22,3 +22,4 @@ from .recipes import (
     register_recipe as register_recipe,
 )
 from .registration import Shift as Shift, estimate_shift as estimate_shift
+from .source_bank import Bank as Bank, bank as bank

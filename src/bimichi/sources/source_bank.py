@@ -6,7 +6,7 @@ and the extremes -1 and 1. Then each operator makes a source of a channel, or of
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import combinations
 from typing import Any, NamedTuple, Self
 
@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bimichi.errors import InvalidInputError
+from bimichi.integral.planes import in_threads
 from bimichi.sources.bands import LUMA, Image
-from bimichi.sources.discriminant import Discriminant
 from bimichi.sources.filters import blur
 
 FloatPlane = NDArray[np.float32]
@@ -122,7 +122,6 @@ class Operator(NamedTuple):
     sizes: tuple[float, ...]
     function: Callable[..., FloatPlane]
     fixed: bool = False
-    signed: bool = True
 
 
 def _rarity(plane: FloatPlane) -> FloatPlane:
@@ -134,33 +133,29 @@ def _rarity(plane: FloatPlane) -> FloatPlane:
 
 OPERATORS: dict[str, Operator] = {
     "value": Operator("", (), lambda a: a.plane, fixed=True),
-    "rare_high": Operator("rare if high", (), lambda a: _rarity(a.plane), fixed=True, signed=False),
-    "rare_low": Operator("rare if low", (), lambda a: _rarity(-a.plane), fixed=True, signed=False),
+    "rare_high": Operator("rare if high", (), lambda a: _rarity(a.plane), fixed=True),
+    "rare_low": Operator("rare if low", (), lambda a: _rarity(-a.plane), fixed=True),
     "mean": Operator("mean of {0:.3g} px", (0.25,), lambda a, s: a(s), fixed=True),
     "spot": Operator("blob of {0:.3g} px", (0.12, 0.5), lambda a, s, t: a(s) - a(t)),
     "blob": Operator("blob of {0:.3g} px", (0.25, 1.0), lambda a, s, t: a(s) - a(t)),
     "patch": Operator("blob of {0:.3g} px", (0.5, 2.0), lambda a, s, t: a(s) - a(t)),
-    "edges": Operator(
-        "edges within {1:.3g} px", (0.04, 0.3), lambda a, s, t: blur(a.gradient(s), t, t), signed=False
-    ),
+    "edges": Operator("edges within {1:.3g} px", (0.04, 0.3), lambda a, s, t: blur(a.gradient(s), t, t)),
     "upright_edges": Operator(
-        "upright edges of {1:.3g} px", (0.04, 0.39, 0.15), lambda a, s, t, u: blur(a.gradient(s, 1), t, u), signed=False
+        "upright edges of {1:.3g} px", (0.04, 0.39, 0.15), lambda a, s, t, u: blur(a.gradient(s, 1), t, u)
     ),
     "level_edges": Operator(
-        "level edges of {1:.3g} px", (0.04, 0.39, 0.15), lambda a, s, t, u: blur(a.gradient(s, 0), u, t), signed=False
+        "level edges of {1:.3g} px", (0.04, 0.39, 0.15), lambda a, s, t, u: blur(a.gradient(s, 0), u, t)
     ),
-    "upright_blob": Operator(
-        "upright blob of {1:.3g} px", (0.12, 0.3, 0.5), lambda a, s, t, u: a(t, s) - a(t, u)
-    ),
+    "upright_blob": Operator("upright blob of {1:.3g} px", (0.12, 0.3, 0.5), lambda a, s, t, u: a(t, s) - a(t, u)),
     "level_blob": Operator("level blob of {1:.3g} px", (0.12, 0.3, 0.5), lambda a, s, t, u: a(s, t) - a(u, t)),
-    "difference": Operator("", (0.06,), lambda a, b, s: a(s) - b(s)),
+    "difference": Operator("-", (0.06,), lambda a, b, s: a(s) - b(s)),
+    "sum": Operator("+", (0.06,), lambda a, b, s: a(s) + b(s)),
 }
-"""All operators by name; the first three are about values, the last is about two channels."""
+"""All operators by name. Sums are what differences are if an image is inverted, so that this changes nothing."""
 
 VALUES = ("value",)
 RARITY = ("rare_high", "rare_low")
-PAIRS = ("difference",)
-DISCRIMINANT = "discriminant"
+PAIRS = ("difference", "sum")
 
 
 @dataclass(frozen=True)
@@ -177,15 +172,12 @@ class Bank:
         What is made of the channels.
     size : float
         The size of targets in pixels that the sizes of operators follow.
-    discriminants : mapping of str to Discriminant
-        Learned sources, by name; they come last.
     """
 
     raws: tuple[Raw, ...]
     channels: tuple[Channel, ...]
     sources: tuple[Derived, ...]
     size: float
-    discriminants: Mapping[str, Discriminant] = field(default_factory=dict)
 
     @property
     def raw_names(self) -> tuple[str, ...]:
@@ -195,25 +187,21 @@ class Bank:
     @property
     def source_names(self) -> tuple[str, ...]:
         """Names of the sources that it makes."""
-        return (*(self._name(source) for source in self.sources), *self.discriminants)
+        return tuple(map(self._name, self.sources))
 
     @property
     def groups(self) -> tuple[str, ...]:
         """The raw image of each source, or the names of several."""
-        of = [" and ".join(dict.fromkeys(self.channels[k].raw for k in source.channels)) for source in self.sources]
-        return (*of, *["all images"] * len(self.discriminants))
+        of = ([self.channels[k].raw for k in source.channels] for source in self.sources)
+        return tuple(" and ".join(dict.fromkeys(names)) for names in of)
 
     def _name(self, source: Derived) -> str:
         channels = [self.channels[k].name for k in source.channels]
         if source.operator in PAIRS:
-            return " - ".join(channels)
+            return f" {OPERATORS[source.operator].title} ".join(channels)
         # A blob is as wide as its inner and outer Gaussians together are: the size at which it responds most.
         title = OPERATORS[source.operator].title.format(*(2 * size for size in source.sizes))
         return ", ".join(filter(None, [channels[0], title]))
-
-    def signed(self) -> list[bool]:
-        """Return which sources have values below 0."""
-        return [OPERATORS[source.operator].signed for source in self.sources] + [True] * len(self.discriminants)
 
     def positions(self, *operators: str) -> list[int]:
         """Return which sources these operators make."""
@@ -221,41 +209,40 @@ class Bank:
 
     def chosen(self, which: Sequence[int]) -> Self:
         """Return the bank that makes some of the sources."""
-        n = len(self.sources)
-        names = list(self.discriminants)
-        kept = {names[k - n]: self.discriminants[names[k - n]] for k in which if k >= n}
-        return replace(self, sources=tuple(self.sources[k] for k in which if k < n), discriminants=kept)
+        return replace(self, sources=tuple(self.sources[k] for k in which))
 
-    def planes(self, images: Sequence[Image]) -> list[FloatPlane]:
+    def planes(self, images: Sequence[Image], n_jobs: int = 1) -> list[FloatPlane]:
         """Return one plane in [-1, 1] per source, NaN where an image has no data.
 
         Parameters
         ----------
         images : sequence of ndarray
             One per raw image, of shape (height, width), or (height, width, 3) if in colour; in the units of training.
+        n_jobs : int, default=1
+            Number of threads, each of which takes a channel at a time.
         """
         by_name = dict(zip(self.raw_names, images, strict=True))
-        channels = [channel.plane(by_name[channel.raw]) for channel in self.channels]
-        missing = np.logical_or.reduce([np.isnan(plane) for plane in channels])
+        missing = np.logical_or.reduce([_missing(image) for image in images])
         hidden = bool(missing.any())
-        blurs = [_Blurs(np.where(missing, np.float32(0), plane) if hidden else plane) for plane in channels]
-        made = [self._made(source, blurs) for source in self.sources]
-        made += [one.plane([a(self.fine) for a in blurs]) for one in self.discriminants.values()]
-        return [np.where(missing, np.float32(np.nan), plane) for plane in made] if hidden else made
+        used = sorted({k for source in self.sources for k in source.channels})
+        blurs: dict[int, _Blurs] = {}
 
-    @property
-    def fine(self) -> float:
-        """The width of the means that discriminants and differences take, against noise."""
-        return max(0.5, 0.06 * self.size)
+        def channel(k: int) -> dict[int, FloatPlane]:
+            plane = self.channels[k].plane(by_name[self.channels[k].raw])
+            blurs[k] = _Blurs(np.where(missing, np.float32(0), plane) if hidden else plane)
+            own = [j for j, source in enumerate(self.sources) if source.channels == (k,)]
+            return {j: self._made(self.sources[j], [blurs[k]]) for j in own}
 
-    def fine_planes(self, images: Sequence[Image]) -> list[FloatPlane]:
-        """Return the channels as discriminants take them."""
-        by_name = dict(zip(self.raw_names, images, strict=True))
-        return [blur(np.nan_to_num(one.plane(by_name[one.raw])), self.fine, self.fine) for one in self.channels]
+        made = {j: plane for group in in_threads(channel, used, n_jobs) for j, plane in group.items()}
+        for j, source in enumerate(self.sources):
+            if j not in made:
+                made[j] = self._made(source, [blurs[k] for k in source.channels])
+        planes = [made[j] for j in range(len(self.sources))]
+        return [np.where(missing, np.float32(np.nan), plane) for plane in planes] if hidden else planes
 
     def _made(self, source: Derived, blurs: Sequence[_Blurs]) -> FloatPlane:
         operator = OPERATORS[source.operator]
-        plane = operator.function(*(blurs[k] for k in source.channels), *source.sizes)
+        plane = operator.function(*blurs, *source.sizes)
         if operator.fixed:
             return np.clip(plane, -1, 1)
         top = float(np.quantile(np.abs(_few(plane)), TOP)) if plane.size else 0.0
@@ -268,7 +255,6 @@ class Bank:
             "channels": [asdict(channel) for channel in self.channels],
             "sources": [[source.operator, list(source.channels), list(source.sizes)] for source in self.sources],
             "size": self.size,
-            "discriminants": {name: one.pack() for name, one in self.discriminants.items()},
         }
 
     @classmethod
@@ -288,8 +274,7 @@ class Bank:
                 Derived(str(operator), tuple(map(int, of)), tuple(map(float, sizes)))
                 for operator, of, sizes in data["sources"]
             )
-            learned = {str(name): Discriminant.unpack(one) for name, one in data["discriminants"].items()}
-            bank = cls(raws, channels, sources, float(data["size"]), learned)
+            bank = cls(raws, channels, sources, float(data["size"]))
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise InvalidInputError(f"its bank is not what Bank.pack gives: {error!r}.", code="model-bank") from error
         bank._check()
@@ -301,9 +286,8 @@ class Bank:
         wrong = [
             "raw images" * (not 0 < len(self.raws) <= MAX_CHANNELS or len(names) != len(self.raws)),
             "channels" * (not 0 < n <= MAX_CHANNELS or not {one.raw for one in self.channels} <= names),
-            "number of sources" * (not 0 < len(self.sources) + len(self.discriminants) <= MAX_SOURCES),
+            "number of sources" * (not 0 < len(self.sources) <= MAX_SOURCES),
             "size" * (not 0 < self.size <= LARGE),
-            "discriminants" * any(one.n_channels != n for one in self.discriminants.values()),
         ]
         colours = {raw.name: raw.colour for raw in self.raws}
         wrong.append("colours" * any(colours.get(one.raw) != (one.colour is not None) for one in self.channels))
@@ -400,6 +384,14 @@ def _channel_values(image: Image, colour: str | None) -> NDArray[np.float32]:
         return np.asarray(image, np.float32)
     weights = np.asarray(COLOURS[colour], np.float32)
     return np.asarray(image[..., :3].astype(np.float32, copy=False) @ weights)
+
+
+def _missing(image: Image) -> NDArray[np.bool_]:
+    """Return where an image has no data in one of its bands."""
+    if image.dtype.kind != "f":
+        return np.zeros(image.shape[:2], np.bool_)
+    missing = ~np.isfinite(image)
+    return missing if image.ndim == 2 else missing.any(axis=2)
 
 
 def _few(plane: NDArray[Any]) -> NDArray[Any]:
