@@ -102,14 +102,22 @@ def train(
         Literal["bank", "raw"] | None,
         typer.Option(
             "--sources",
-            help="bank makes sources of the raw images (means, blobs, edges, rarity, differences), in sizes that suit the "
-            "boxes, and averages rules over them; raw learns from the images alone, each a source by its recipe. By "
-            "default bank with auto, unless options are given that are about single sources or bags: --recipe, "
+            help="bank makes sources of the raw images (means, blobs, edges, rarity, differences), in sizes that suit "
+            "the boxes, and averages rules over them; raw learns from the images alone, each a source by its recipe. "
+            "By default bank with auto, unless options are given that are about single sources or bags: --recipe, "
             "--scale, --additivity, --polarity, --bags.",
             metavar="bank|raw",
             show_default=False,
         ),
     ] = None,
+    boosting: Annotated[
+        bool,
+        opt.flag(
+            "--boosting",
+            "With a bank: also score gradient boosting on the same pixels, to see what is given up for a rule that can "
+            "be explained.",
+        ),
+    ] = False,
     scale: Annotated[
         Literal["minmax", "maxabs"] | None,
         opt.value("Learn a map of each source to [-1, 1], for floats outside it; the model keeps it."),
@@ -170,11 +178,11 @@ def train(
         raise typer.BadParameter(f"only the convex solver can certify, not {solver!r}", param_hint="'--certify'")
     how = bimichi.ConvexSolver(certify=True) if certify else solver
     chosen = {"additivity": additivity, "free_scale": free_scale}
-    model: Any
+    if boosting and not banked:
+        raise typer.BadParameter("only with sources of a bank", param_hint="'--boosting'")
+    model = _model(objective, how, polarity, scale, chosen, options)  # checked before anything is read
     if banked:
-        model = bimichi.BankFusion(n_jobs=jobs)
-    else:
-        model = _model(objective, how, polarity, scale, chosen, options)  # checked before anything is read
+        model = bimichi.BankFusion(boosting=boosting, n_jobs=jobs)
     labelling = replace(labelled.labelling(), by_pixel=objective == "mean")
     many_sources = additivity is not None or objective == AUTO
     files = made.open(sources, MAX_ADDITIVE_SOURCES if many_sources else MAX_SOURCES)

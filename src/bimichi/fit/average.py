@@ -171,7 +171,7 @@ def fit_additive(X: NDArray[np.float32], y: Flags, weight: Floats, scene: Ints) 
     ridge = 1e-6 * total  # of intercepts, so that scenes of one class have finite ones
     log_odds = offsets[scene]
     cost = np.full(2 * m, LASSO)
-    cost[~F.any(axis=0)] = 0.0
+    cost[~F.any(axis=0)] = LASSO / 100  # sides that no pixel has: they only make the two sums equal
 
     def loss(f: Floats, at: Floats, b: Floats) -> float:
         return float(share @ (np.logaddexp(0, f) - target * f) + cost @ at + 0.5 * ridge @ b**2)

@@ -54,6 +54,8 @@ class BankFusion(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untype
         each plane is an image.
     n_folds : int, default=5
         In how many turns scenes are left out for scores and calibration; of a single scene, strips.
+    boosting : bool, default=False
+        Whether gradient boosting, learned from the same pixels of the raw images, is scored beside the fusion.
     n_jobs : int, optional
         Number of threads; results do not depend on it.
 
@@ -62,7 +64,7 @@ class BankFusion(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untype
     rule_ : FusionRule
         What was learned; its `bank` makes the sources.
     selection_ : Selection
-        Scores on left-out scenes: of the fusion, of each raw image, and of boosting on the same pixels.
+        Scores on left-out scenes: of the fusion, of each raw image, and of boosting if asked for.
     bank_ : Bank
         All sources that took part.
 
@@ -80,6 +82,7 @@ class BankFusion(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untype
 
     raws: Sequence[tuple[str, bool]] | None = None
     n_folds: int = 5
+    boosting: bool = False
     n_jobs: int | None = None
 
     def fit(self, X: Any) -> Self:
@@ -116,7 +119,7 @@ class BankFusion(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untype
             left = set() if block is None else set(block.tolist())
             rest = [unit for k, unit in enumerate(units) if k not in left]
             average = learn_average(rest, members)
-            return average, [] if block is None else [_values(rest, units[k], average, self.bank_) for k in block]
+            return average, [] if block is None else self._values(rest, [units[k] for k in block], average)
 
         (average, _), *rest = in_threads(learn, tasks, jobs)
         if not average.up.sum() > 0:
@@ -126,9 +129,33 @@ class BankFusion(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untype
         self.selection_ = self._selection(scored, outputs, len(folds))
         self.rule_ = self._rule(average, members, scored, [values[:, 0] for values in outputs])
 
+    def _values(self, rest: Sequence[Rows], left_out: Sequence[Rows], average: Average) -> list[Floats]:
+        """Return what the fusion, each channel and boosting, learned from the rest, say of the pixels of other units.
+
+        A channel counts in the direction in which it ranks the targets of the rest better.
+        """
+        values = self.bank_.positions("value")
+        known = [unit.known() for unit in rest]
+        X = np.concatenate([unit.X[:, values] for unit in known])
+        y = np.concatenate([unit.labels > 0 for unit in known])
+        signs = np.where(column_aucs(X[y], X[~y]) < 0.5, np.float32(-1), np.float32(1))
+        boosted = []
+        if self.boosting:
+            least = min(500, max(20, len(X) // 100))
+            trees = HistGradientBoostingClassifier(
+                max_leaf_nodes=8, learning_rate=0.05, min_samples_leaf=least, random_state=0
+            ).fit(X, y, sample_weight=np.concatenate([unit.weight for unit in known]))
+            boosted = [trees.decision_function]
+        found = []
+        for unit in left_out:
+            own = unit.X[:, values]
+            columns = [average.log_odds(unit.X), *(own * signs).T, *(values_of(own) for values_of in boosted)]
+            found.append(np.stack(columns, axis=1).astype(np.float64))
+        return found
+
     def _selection(self, units: Sequence[Rows], outputs: Sequence[Floats], n_folds: int) -> Selection:
         channels = [f"source {channel.name}" for channel in self.bank_.channels]
-        names = ["fusion", *channels, "boosting on the same pixels"]
+        names = ["fusion", *channels, *["boosting on the same pixels"] * self.boosting]
         scores = np.array(
             [[_score(unit, own[:, k]) for k in range(own.shape[1])] for unit, own in zip(units, outputs, strict=True)]
         )  # units, contenders, scores
@@ -250,26 +277,6 @@ def _with_boxes(scene: Scene, labels: PixelLabels) -> Scene:
     found = ndimage.find_objects(ndimage.label(labels > 0)[0])
     boxes = [(x.start, y.start, x.stop - x.start, y.stop - y.start) for y, x in found]
     return replace(scene, boxes=np.array(boxes, np.float64).reshape(-1, 4))
-
-
-def _values(rest: Sequence[Rows], unit: Rows, average: Average, bank: Bank) -> Floats:
-    """Return for the pixels of a left-out unit what the fusion, each channel and boosting, learned from the rest, say.
-
-    A channel counts in the direction in which it ranks the targets of the rest better.
-    """
-    values = bank.positions("value")
-    known = [other.known() for other in rest]
-    X, y = (
-        np.concatenate([other.X[:, values] for other in known]),
-        np.concatenate([other.labels > 0 for other in known]),
-    )
-    own = unit.X[:, values]
-    signs = np.where(column_aucs(X[y], X[~y]) < 0.5, np.float32(-1), np.float32(1))
-    boosted = HistGradientBoostingClassifier(
-        max_leaf_nodes=8, learning_rate=0.05, min_samples_leaf=min(500, max(20, len(X) // 100)), random_state=0
-    ).fit(X, y, sample_weight=np.concatenate([other.weight for other in known]))
-    columns = [average.log_odds(unit.X), *(own * signs).T, boosted.decision_function(own)]
-    return np.stack(columns, axis=1).astype(np.float64)
 
 
 def _score(unit: Rows, values: Floats) -> Ranking:
