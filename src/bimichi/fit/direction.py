@@ -9,7 +9,7 @@ worse. In case of doubt, a source stays as it is.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from scipy.optimize import lsq_linear
@@ -56,7 +56,15 @@ def shown_spread(value: Spread, sign: bool = False) -> str:
     return mean + ("" if np.isnan(value.error) else f" ± {value.error:.3f}")
 
 
-def make_folds(samples: Sequence[Sample], n_folds: int) -> list[Ints]:
+class Scorable(Protocol):
+    """What may have targets."""
+
+    @property
+    def has_targets(self) -> bool:
+        """Return whether it can be scored."""
+
+
+def make_folds(samples: Sequence[Scorable], n_folds: int) -> list[Ints]:
     """Divide the samples with targets into at most `n_folds` blocks of neighbours; the numbers of each block.
 
     Neighbours, such as frames of one video or slices of one volume, are alike: a model that has learned from one would

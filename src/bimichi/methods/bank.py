@@ -203,9 +203,9 @@ class BankFusion(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untype
             return None
         scored = []
         for unit, values in zip(units, outputs, strict=True):
-            sides = [unit.labels > 0, unit.labels < 0]
-            shares = tuple(float(unit.weight[side].mean()) if side.any() else 1.0 for side in sides)
-            scored.append((*(np.clip(values[side], -1, 1) for side in sides), shares))
+            inside, outside = unit.labels > 0, unit.labels < 0
+            shares = float(unit.weight[inside].mean()), float(unit.weight[outside].mean())
+            scored.append((np.clip(values[inside], -1, 1), np.clip(values[outside], -1, 1), shares))
         return platt(scored, keep_outputs=True)
 
     def fuse(self, X: Any) -> NDArray[Any]:

@@ -79,7 +79,7 @@ class Channel:
         values = _channel_values(image, self.colour) - np.float32(self.middle)
         below = np.float32(1 / (self.middle - self.low) if self.middle > self.low else 0.0)
         above = np.float32(1 / (self.high - self.middle) if self.high > self.middle else 0.0)
-        return np.clip(np.where(values < 0, values * below, values * above), -1, 1, dtype=np.float32)
+        return np.asarray(np.clip(np.where(values < 0, values * below, values * above), -1, 1), np.float32)
 
 
 class Derived(NamedTuple):
@@ -391,7 +391,7 @@ def _missing(image: Image) -> NDArray[np.bool_]:
     if image.dtype.kind != "f":
         return np.zeros(image.shape[:2], np.bool_)
     missing = ~np.isfinite(image)
-    return missing if image.ndim == 2 else missing.any(axis=2)
+    return np.asarray(missing if image.ndim == 2 else missing.any(axis=2))
 
 
 def _few(plane: NDArray[Any]) -> NDArray[Any]:
