@@ -29,8 +29,8 @@ class Rows(NamedTuple):
 
     Attributes
     ----------
-    name : str
-        Of the scene or part.
+    name, scene : str
+        Of the scene or part, and of the scene.
     X : ndarray of shape (n, n_sources)
         Sources of the bank.
     labels : ndarray of int8
@@ -42,6 +42,7 @@ class Rows(NamedTuple):
     """
 
     name: str
+    scene: str
     X: NDArray[np.float32]
     labels: NDArray[np.int8]
     weight: Floats
@@ -55,7 +56,16 @@ class Rows(NamedTuple):
     def known(self) -> "Rows":
         """Return the rows that are labelled."""
         which = self.labels != 0
-        return Rows(self.name, self.X[which], self.labels[which], self.weight[which], self.objects[which])
+        return Rows(self.name, self.scene, *(part[which] for part in self[2:]))
+
+
+def whole_scenes(units: Sequence[Rows]) -> list[Rows]:
+    """Return the labelled rows of each scene, its parts joined."""
+    parts: dict[str, list[Rows]] = {}
+    for unit in units:
+        if (unit.labels != 0).any():
+            parts.setdefault(unit.scene, []).append(unit.known())
+    return [Rows(name, name, *map(np.concatenate, zip(*(part[2:] for part in own)))) for name, own in parts.items()]
 
 
 class Member(NamedTuple):
@@ -97,7 +107,7 @@ class Average:
 
 def learn_average(units: Sequence[Rows], members: Sequence[Member]) -> Average:
     """Learn all members from some scenes, and average them; what has no clear direction takes no part."""
-    known = [unit.known() for unit in units if (unit.labels != 0).any()]
+    known = whole_scenes(units)
     X, y = [unit.X for unit in known], [unit.labels > 0 for unit in known]
     signs = learn_signs(X, y, [unit.objects for unit in known])
     weights = np.concatenate(scene_weights([unit.weight for unit in known], y))

@@ -266,7 +266,7 @@ def _sampled(scene: Scene, raws: Sequence[Raw], bank: Bank, room: Sequence[int],
         at = np.concatenate(kept)
         rows = np.stack([plane.ravel()[at] for plane in planes], axis=1)
         name = f"{scene.name}, part {part + 1}" if parts > 1 else scene.name
-        units.append(Rows(name, rows, flat[at], np.concatenate(weights), objects[at]))
+        units.append(Rows(name, scene.name, rows, flat[at], np.concatenate(weights), objects[at]))
     return units
 
 
