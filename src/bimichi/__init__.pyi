@@ -17,7 +17,6 @@ from .measures.bicapacity import BiCapacity as BiCapacity
 from .measures.capacity import Capacity as Capacity
 from .methods import (
     MICI as MICI,
-    BankFusion as BankFusion,
     BiCapacityQP as BiCapacityQP,
     BiMIChI as BiMIChI,
     BiMIChICV as BiMIChICV,
@@ -36,6 +35,7 @@ from .methods import (
     WeightedMeanFusion as WeightedMeanFusion,
     make_bag_scorer as make_bag_scorer,
 )
+from .methods.bank import BankFusion as BankFusion
 from .methods.registry import paper_methods as paper_methods
 from .report import write_report as write_report
 from .rule import FusionRule as FusionRule, as_rule as as_rule

@@ -44,7 +44,7 @@ def test_floats_in_any_unit_are_scaled(here):
     rng = np.random.default_rng(3)
     backscatter = images(0)["thermal"].astype(np.float32) / 8 - 39 + rng.normal(0, 0.1, images(0)["thermal"].shape)
     write_image("radar.tif", backscatter.astype(np.float32))
-    done = run("train", "radar.tif", "grey.png", "--boxes", "boxes.csv", "-o", "model.json")
+    done = run("train", "radar.tif", "grey.png", "--boxes", "boxes.csv", "--sources", "raw", "-o", "model.json")
     assert "quantile" in done.stderr
     assert FusionRule.load(Path("model.json")).recipes[0].startswith("quantile")
     run("check", "radar.tif", "grey.png", "--boxes", "boxes.csv")

@@ -42,6 +42,7 @@ def own(tmp_path, monkeypatch):
     code += "def flat(image):\n    return np.zeros(3)\ndef far(image):\n    return np.asarray(image, float)\nsize = 3\n"
     (tmp_path / "own_recipes.py").write_text(code)
     monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr("bimichi.sources.recipes._loaded", {})  # by other tests
     with unimported():
         yield tmp_path
     sys.modules.pop("own_recipes", None)

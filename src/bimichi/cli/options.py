@@ -27,6 +27,8 @@ LABELS = "Bags, and where the targets are"
 ALSO_LABELS = ("target", "truth")
 PATHS = ("boxes", "labels", "bags", "ignore", "truth", "compare", "kaist", "msrs")
 """Options whose values are relative to the project file."""
+SUPERPIXELS = 300
+"""About how many bags a scene has by default."""
 INSTEAD = (("boxes", "labels"), ("labels", "boxes"))
 """Options that, if they are typed, replace another of the project file."""
 
@@ -327,7 +329,7 @@ class LabelOptions:
             "superpixels|boxes|IMAGE",
         ),
     ] = None
-    superpixels: Annotated[int, _label("About how many bags per scene.", "N", min=1)] = 300
+    superpixels: Annotated[int, _label("About how many bags per scene.", "N", min=1)] = SUPERPIXELS
     min_overlap: Annotated[
         float,
         _label("The least share of a positive bag that is target; 0: one pixel is enough.", "SHARE", min=0.0, max=1.0),

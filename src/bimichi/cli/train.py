@@ -105,7 +105,7 @@ def train(
             help="bank makes sources of the raw images (means, blobs, edges, rarity, differences), in sizes that suit "
             "the boxes, and averages rules over them; raw learns from the images alone, each a source by its recipe. "
             "By default bank with auto, unless options are given that are about single sources or bags: --recipe, "
-            "--scale, --additivity, --polarity, --bags.",
+            "--scale, --additivity, --polarity, --bags, --superpixels, --min-overlap.",
             metavar="bank|raw",
             show_default=False,
         ),
@@ -170,7 +170,8 @@ def train(
 
     options = {"n_jobs": jobs, "random_state": seed, "verbose": say.verbose}
     single = {"recipe": made.recipe, "scale": scale, "additivity": additivity, "polarity": polarity}
-    single |= {"bags": labelled.bags}
+    single |= {"bags": labelled.bags, "superpixels": None if labelled.superpixels == opt.SUPERPIXELS else True}
+    single |= {"min-overlap": labelled.min_overlap or None}
     banked = _uses_bank(made_by, objective, [name for name, given in single.items() if given is not None])
     if certify and objective == AUTO:
         raise typer.BadParameter("needs an objective of your choice, by --objective", param_hint="'--certify'")

@@ -65,7 +65,10 @@ def whole_scenes(units: Sequence[Rows]) -> list[Rows]:
     for unit in units:
         if (unit.labels != 0).any():
             parts.setdefault(unit.scene, []).append(unit.known())
-    return [Rows(name, name, *map(np.concatenate, zip(*(part[2:] for part in own)))) for name, own in parts.items()]
+    return [
+        Rows(name, name, *map(np.concatenate, zip(*(part[2:] for part in own), strict=True)))
+        for name, own in parts.items()
+    ]
 
 
 class Member(NamedTuple):

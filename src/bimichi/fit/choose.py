@@ -7,6 +7,7 @@ from itertools import chain
 from typing import Any, Self
 
 import numpy as np
+from scipy import stats
 
 from bimichi._progress import one_blas_thread
 from bimichi._tables import Cell, Table
@@ -27,6 +28,7 @@ from bimichi.scenes.sample import Division, Sample, Scale, learn_scale
 KEPT = 1 << 30  # bytes of scenes that stay in memory
 LOOK = 50_000  # rows of each kind and scene by which signs are decided
 
+SURE = 0.975  # the quantile of Student's distribution by which a lead is clear: two standard errors of many scenes
 LIMIT = 10_000  # numbers that a model file may hold of each contender
 _PART = re.compile(r"(^|, )part \d+$")  # how samples name groups of bags, and strips of a scene
 
@@ -134,9 +136,9 @@ class Selection:
         return f"{len(self.scenes)} {parts} that it had not learned from"
 
     def warning(self) -> str:
-        """Warn if a source alone is as good, within two standard errors; empty if none is."""
+        """Warn if a source alone is as good, within two standard errors, or more of few scenes; empty if none is."""
         lead, source = self.lead, self.best_source
-        if lead is None or source is None or lead.mean > 2 * lead.error:
+        if lead is None or source is None or lead.mean > stats.t.ppf(SURE, len(self.winner.ap) - 1) * lead.error:
             return ""
         if self.winner.is_source:
             return (

@@ -9,7 +9,6 @@ from bimichi.methods.averages import (
     SingleSource,
     WeightedMeanFusion,
 )
-from bimichi.methods.bank import BankFusion
 from bimichi.methods.bimichi import BiMIChI
 from bimichi.methods.choquet_qp import BiCapacityQP, ChoquetQP
 from bimichi.methods.classifiers import GradientBoosting, KNNFusion, SVMFusion
@@ -19,7 +18,6 @@ from bimichi.methods.mici import MICI, BinaryMICI, MICIRegressor
 
 __all__ = [
     "MICI",
-    "BankFusion",
     "BiCapacityQP",
     "BiMIChI",
     "BiMIChICV",

@@ -154,7 +154,8 @@ class BankFusion(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untype
         return found
 
     def _selection(self, units: Sequence[Rows], outputs: Sequence[Floats], n_folds: int) -> Selection:
-        channels = [f"source {channel.name}" for channel in self.bank_.channels]
+        values = (self.bank_.sources[k].channels[0] for k in self.bank_.positions("value"))
+        channels = [f"source {self.bank_.channels[k].name}" for k in values]
         names = ["fusion", *channels, *["boosting on the same pixels"] * self.boosting]
         scores = np.array(
             [[_score(unit, own[:, k]) for k in range(own.shape[1])] for unit, own in zip(units, outputs, strict=True)]

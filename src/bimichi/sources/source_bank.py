@@ -341,9 +341,14 @@ def learn_bank(raws: Sequence[Raw], looks: Sequence[RangeLook], sizes: ArrayLike
         if ends[0] == ends[2] and values.size:  # nearly constant: what differs at all must count
             ends = [float(values.min()), ends[1], float(values.max())]
         channels.append(Channel(name, colour, *ends))
-    n = len(channels)
-    full, paired = _spaced(n, FULL), _spaced(n, PAIRED)
-    sources = [Derived("value", (k,)) for k in range(n)]
+    varied = [k for k, channel in enumerate(channels) if channel.low < channel.high]
+    if not varied:
+        raise InvalidInputError(
+            "All images are constant, so that nothing can be learned from them. Check their files.",
+            code="sources-constant",
+        )
+    full, paired = _spaced(varied, FULL), _spaced(varied, PAIRED)
+    sources = [Derived("value", (k,)) for k in varied]
     for name, operator in OPERATORS.items():
         widths = tuple(max(0.5, share * size) for share in operator.sizes)
         if name in PAIRS:
@@ -400,6 +405,7 @@ def _few(plane: NDArray[Any]) -> NDArray[Any]:
     return plane[step // 2 :: step, step // 2 :: step].ravel()
 
 
-def _spaced(n: int, most: int) -> list[int]:
-    """Return all of n channels, or as many as wanted, evenly spaced."""
-    return list(range(n)) if n <= most else np.linspace(0, n - 1, most).round().astype(int).tolist()
+def _spaced(channels: list[int], most: int) -> list[int]:
+    """Return all channels, or as many as wanted, evenly spaced."""
+    n = len(channels)
+    return channels if n <= most else [channels[k] for k in np.linspace(0, n - 1, most).round().astype(int)]
