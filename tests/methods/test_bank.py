@@ -111,7 +111,7 @@ def test_a_constant_source_and_boxes_beyond_the_image(scenes):
 def test_noise_separates_nothing():
     """Of random boxes in noise, the sources that get a direction are few."""
     rng = np.random.default_rng(5)
-    counts, claimed = [], 0
+    counts, codes, claimed = [], [], 0
     for _ in range(6):
         noise = [
             Scene(
@@ -125,13 +125,14 @@ def test_noise_separates_nothing():
         try:
             model = BankFusion().fit(noise)
         except InvalidInputError as error:
-            assert error.code == "nothing-separates"
+            codes.append(error.code)
             continue
         counts.append(int((model.rule_.polarity < 0).sum()))
         claimed += not model.selection_.warning()
         assert model.selection_.winner.score.mean < 0.35
     assert sum(counts) <= 6
     assert claimed <= 1
+    assert set(codes) <= {"nothing-separates"}
 
 
 def test_directions_need_proof(rng):

@@ -29,7 +29,7 @@ def test_means_are_gaussian(sigma):
     plane = np.zeros((121, 141), np.float32)
     plane[60, 70] = 1
     expected = gaussian_filter(plane.astype(float), sigma, truncate=6)
-    assert np.abs(blur(plane, sigma, sigma) - expected).max() < 0.1 * expected.max()
+    assert np.abs(blur(plane, sigma, sigma) - expected).max() < 0.12 * expected.max()  # 6 % along either axis
     np.testing.assert_allclose(blur(np.full((9, 7), 3.5, np.float32), sigma, 2), 3.5, rtol=1e-6)
 
 

@@ -169,7 +169,7 @@ def train(
     from bimichi.methods.cross_validated import scene_rule
 
     options = {"n_jobs": jobs, "random_state": seed, "verbose": say.verbose}
-    single = {"recipe": made.recipe, "scale": scale, "additivity": additivity, "polarity": polarity}
+    single: dict[str, Any] = {"recipe": made.recipe, "scale": scale, "additivity": additivity, "polarity": polarity}
     single |= {"bags": labelled.bags, "superpixels": None if labelled.superpixels == opt.SUPERPIXELS else True}
     single |= {"min-overlap": labelled.min_overlap or None}
     banked = _uses_bank(made_by, objective, [name for name, given in single.items() if given is not None])
