@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bimichi import _html
 from bimichi._checks import is_integer, is_xarray
-from bimichi._tables import Cell, Table, number
+from bimichi._html import Cell, Table, number
 from bimichi._types import Floats
 from bimichi.errors import InvalidInputError
 from bimichi.explain.parts import prepare

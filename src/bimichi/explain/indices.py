@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bimichi import _html
-from bimichi._tables import Cell, Table, number
+from bimichi._html import Cell, Table, number
 from bimichi._types import Floats
 from bimichi.errors import InvalidInputError
 from bimichi.explain.parts import Parts, parts_of, prepare

@@ -6,7 +6,7 @@ from typing import Any
 
 from bimichi import _html
 from bimichi._extras import import_optional
-from bimichi._tables import Cell, Table, number
+from bimichi._html import Cell, Table, number
 from bimichi.errors import InvalidInputError
 
 TABLE_LIMIT = 3**5

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bimichi._checks import check_integer, check_number
-from bimichi._tables import Cell, Table
+from bimichi._html import Cell, Table
 from bimichi._types import Flags, Floats, Ints
 from bimichi.errors import InvalidInputError
 from bimichi.explain.indices import Indices, indices, indices_of

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.ndimage import find_objects
 
 from bimichi._checks import check_integer
-from bimichi._tables import number
+from bimichi._html import number
 from bimichi._types import Flags, Floats, Ints
 from bimichi.errors import InvalidInputError
 from bimichi.explain.parts import prepare

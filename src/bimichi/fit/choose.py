@@ -8,8 +8,8 @@ from typing import Any, Self
 
 import numpy as np
 
+from bimichi._html import Cell, Table
 from bimichi._progress import one_blas_thread
-from bimichi._tables import Cell, Table
 from bimichi.errors import InvalidInputError, warn
 from bimichi.fit.candidates import Candidate, check_candidates, default_candidates, source_terms
 from bimichi.fit.direction import Signs, Spread, shown_spread, spread, trusted_signs

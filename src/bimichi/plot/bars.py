@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bimichi._colours import ink_on
-from bimichi._tables import number
+from bimichi._html import number
 from bimichi._types import Floats
 from bimichi.errors import InvalidInputError
 from bimichi.measures.additive import AdditiveBiCapacity

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bimichi._templates import decimal, listed, render
+from bimichi._html import decimal, listed, render
 from bimichi._version import __version__
 from bimichi.errors import InvalidInputError
 from bimichi.evaluate.metrics import Scores, scores

@@ -16,7 +16,7 @@ import numpy as np
 from bimichi import _html
 from bimichi._colours import thumbnail as thumbnail
 from bimichi._files import atomic_write
-from bimichi._templates import decimal, render
+from bimichi._html import decimal, render
 from bimichi.evaluate.comparison import Comparison
 from bimichi.evaluate.metrics import Scores
 from bimichi.report.contents import contents
