@@ -135,7 +135,7 @@ def plugged(monkeypatch):
         (METHODS, "bimichi.link:Link"),
         (METHODS, "bimichi.methods.registry:_mici"),  # rows that there are already
         (RECIPES, "bimichi.sources.operators:grey"),
-        (ANNOTATION_FORMATS, "bimichi.io.annotations.csv_boxes:CSV"),
+        (ANNOTATION_FORMATS, "bimichi.io.annotations.text:CSV"),
     ],
 )
 def test_every_family_leaves_out_what_it_cannot_use(plugged, family, value):
