@@ -130,7 +130,7 @@ def plugged(monkeypatch):
 @pytest.mark.parametrize(
     ("family", "value"),
     [
-        (REGISTRY, "bimichi.fit.objectives.convex:MEAN"),  # of another name
+        (REGISTRY, "bimichi.fit.objectives:MEAN"),  # of another name
         (SOLVERS, "bimichi.link:BINS"),
         (METHODS, "bimichi.link:Link"),
         (METHODS, "bimichi.methods.registry:_mici"),  # rows that there are already

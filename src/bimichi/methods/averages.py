@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from bimichi._checks import check_number
 from bimichi._types import Floats
 from bimichi.errors import InvalidInputError
-from bimichi.fit.objectives.convex import NORMALISED_MEAN
+from bimichi.fit.objectives import NORMALISED_MEAN
 from bimichi.fit.problem import Solution
 from bimichi.fit.solvers import ConvexSolver
-from bimichi.fit.spaces.order import POLISH, Program
+from bimichi.fit.spaces.base import POLISH, Program
 from bimichi.fit.train import FitResult
 from bimichi.integral.planes import Planes, check_n_jobs, run_chunks
 from bimichi.measures.additive import AdditiveBiCapacity

@@ -10,8 +10,7 @@ from sklearn.utils.class_weight import compute_class_weight
 
 from bimichi._types import Flags
 from bimichi.errors import InvalidInputError
-from bimichi.fit.objectives import Objective
-from bimichi.fit.objectives.convex import MEAN, NORMALISED_MEAN
+from bimichi.fit.objectives import MEAN, NORMALISED_MEAN, Objective
 from bimichi.fit.problem import Summed
 from bimichi.fit.solvers import ConvexSolver
 from bimichi.fit.solvers.convex import solve_least_squares

@@ -14,7 +14,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.sparse.linalg import lsqr
 
 from bimichi._types import Floats, Ints
-from bimichi.fit.spaces.order import OrderedPairs, Program, completion_of, limits
+from bimichi.fit.spaces.base import OrderedPairs, Program, completion_of, limits
 from bimichi.fit.spaces.sums import Gram, LossSums
 from bimichi.fit.spaces.term_program import ActiveTerms
 from bimichi.measures.additive import Terms

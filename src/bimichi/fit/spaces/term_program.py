@@ -8,8 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from bimichi._types import Floats, Ints
-from bimichi.fit.spaces.base import Sums
-from bimichi.fit.spaces.order import Program
+from bimichi.fit.spaces.base import Program, Sums
 from bimichi.measures.additive import Terms
 
 ALL_TERMS = 128  # up to so many, all are variables from the start
