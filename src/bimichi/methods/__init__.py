@@ -10,11 +10,10 @@ from bimichi.methods.averages import (
     WeightedMeanFusion,
 )
 from bimichi.methods.bimichi import BiMIChI
-from bimichi.methods.choquet_qp import BiCapacityQP, ChoquetQP
+from bimichi.methods.capacities import MICI, BiCapacityQP, BinaryMICI, ChoquetQP, MICIRegressor
 from bimichi.methods.classifiers import GradientBoosting, KNNFusion, SVMFusion
 from bimichi.methods.cross_validated import BiMIChICV, SceneKFold, make_bag_scorer
 from bimichi.methods.detector import DetectorMask
-from bimichi.methods.mici import MICI, BinaryMICI, MICIRegressor
 
 __all__ = [
     "MICI",
