@@ -1,17 +1,19 @@
 """What users fit: Bi-MIChI, and the methods it is measured against."""
 
-from bimichi.methods.averages import (
+from bimichi.methods.baselines import (
     ConstantFusion,
+    GradientBoosting,
+    KNNFusion,
     MaxFusion,
     MeanFusion,
     MinFusion,
     SignedSource,
     SingleSource,
+    SVMFusion,
     WeightedMeanFusion,
 )
 from bimichi.methods.bimichi import BiMIChI
 from bimichi.methods.capacities import MICI, BiCapacityQP, BinaryMICI, ChoquetQP, MICIRegressor
-from bimichi.methods.classifiers import GradientBoosting, KNNFusion, SVMFusion
 from bimichi.methods.cross_validated import BiMIChICV, SceneKFold, make_bag_scorer
 from bimichi.methods.detector import DetectorMask
 
