@@ -11,8 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from bimichi._html import Cell, Table
 from bimichi._types import Codes, Flags, Floats, Ints
 from bimichi.errors import InvalidInputError
-from bimichi.explain.parts import ElementParts, parts_of, prepare
-from bimichi.explain.results import Explanation
+from bimichi.explain.parts import ElementParts, Explanation, parts_of, prepare
 from bimichi.measures.base import TOLERANCE, Measure
 from bimichi.measures.lattice import Lattice
 from bimichi.rule import as_rule

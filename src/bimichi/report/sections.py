@@ -16,8 +16,7 @@ from bimichi._version import __version__
 from bimichi.errors import InvalidInputError
 from bimichi.evaluate.metrics import Scores, scores
 from bimichi.explain import indices
-from bimichi.explain.parts import parts_of
-from bimichi.explain.results import percent
+from bimichi.explain.parts import parts_of, percent
 from bimichi.fit.choose import selection_of
 from bimichi.fit.objectives import REGISTRY
 from bimichi.plot.curves import roc_points
