@@ -19,7 +19,7 @@ from bimichi.explain import indices
 from bimichi.explain.parts import parts_of, percent
 from bimichi.fit.choose import selection_of
 from bimichi.fit.objectives import REGISTRY
-from bimichi.plot.curves import roc_points
+from bimichi.plot.charts import roc_points
 from bimichi.report.inputs import Material
 from bimichi.report.measure import FAINT, MOST_PAIRS, measure_panel, measure_title
 from bimichi.rule import FusionRule
