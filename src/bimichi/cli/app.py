@@ -17,11 +17,10 @@ from bimichi.cli.console import STOPPED, LogHandler, terminated_as_interrupted, 
 from bimichi.cli.doctor import doctor
 from bimichi.cli.experiments import demo, draw, reproduce
 from bimichi.cli.fuse import fuse
-from bimichi.cli.init import init
 from bimichi.cli.options import expand_groups
+from bimichi.cli.project import init, studio
 from bimichi.cli.report import report
 from bimichi.cli.show import bags, show
-from bimichi.cli.studio import studio
 from bimichi.cli.study import study
 from bimichi.cli.train import train
 
