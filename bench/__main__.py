@@ -24,7 +24,7 @@ from bench import (
 )
 from bench.keeping import ROOT, keep
 from bench.marks import Mark
-from bimichi._tables import Cell, Table
+from bimichi._html import Cell, Table
 
 GROUPS = (
     first_use,

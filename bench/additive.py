@@ -9,7 +9,7 @@ import numpy as np
 
 from bench.marks import Mark, at_least, at_most, in_process, ratio
 from bimichi import AdditiveBiCapacity, BiCapacity, choquet
-from bimichi.fit.spaces.order import completion_of
+from bimichi.fit.spaces.base import completion_of
 from bimichi.measures.lattice import pair_lattice
 
 

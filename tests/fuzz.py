@@ -32,7 +32,7 @@ from bimichi.evaluate.study import StudyResult, StudyRow, _finished_rows
 from bimichi.fit.objectives import OBJECTIVES
 from bimichi.fit.problem import InMemory
 from bimichi.io import check_annotations, read_annotations, read_image, write_image
-from bimichi.io.annotations.yolo import CLASS_FILES
+from bimichi.io.annotations.text import CLASS_FILES
 from bimichi.io.project import Project, ProjectSource, read_project, write_project
 from bimichi.scenes import rasterise
 from bimichi.scenes.annotations import in_pixels

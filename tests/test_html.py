@@ -7,7 +7,7 @@ from refusals import refused
 from sklearn import config_context
 
 from bimichi import Bags, BiCapacity, BiMIChI, Capacity, Comparison, FusionRule, _html
-from bimichi._tables import Cell, Table
+from bimichi._html import Cell, Table
 from bimichi.datasets import street
 from bimichi.evaluate.comparison import Result
 from bimichi.evaluate.metrics import Scores

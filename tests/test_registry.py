@@ -130,12 +130,12 @@ def plugged(monkeypatch):
 @pytest.mark.parametrize(
     ("family", "value"),
     [
-        (REGISTRY, "bimichi.fit.objectives.convex:MEAN"),  # of another name
+        (REGISTRY, "bimichi.fit.objectives:MEAN"),  # of another name
         (SOLVERS, "bimichi.link:BINS"),
         (METHODS, "bimichi.link:Link"),
         (METHODS, "bimichi.methods.registry:_mici"),  # rows that there are already
         (RECIPES, "bimichi.sources.operators:grey"),
-        (ANNOTATION_FORMATS, "bimichi.io.annotations.csv_boxes:CSV"),
+        (ANNOTATION_FORMATS, "bimichi.io.annotations.text:CSV"),
     ],
 )
 def test_every_family_leaves_out_what_it_cannot_use(plugged, family, value):

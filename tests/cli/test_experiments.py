@@ -7,7 +7,7 @@ import pytest
 from program import run
 from samples import LEFT_OUT
 
-from bimichi.cli import demo as demo_command
+from bimichi.cli import experiments as demo_command
 from bimichi.cli.study import input_files
 from bimichi.io import write_image
 
@@ -53,7 +53,7 @@ def quick(monkeypatch):
     """Leave out slow methods, and prove little, whatever is run."""
     from bimichi.paper import pedestrian
 
-    monkeypatch.setattr("bimichi.cli.reproduce.PROOF_NODES", 0)
+    monkeypatch.setattr("bimichi.cli.experiments.PROOF_NODES", 0)
     every = pedestrian.paper_methods
     monkeypatch.setattr(
         pedestrian,
@@ -92,7 +92,7 @@ def test_reproduce_pedestrian_on_scenes_of_msrs(road_scenes, tmp_path, quick):
 
 @pytest.mark.slow
 def test_reproduce_pedestrian_on_frames_of_kaist(tmp_path, streets, quick, monkeypatch):
-    monkeypatch.setattr("bimichi.cli.reproduce.PROOF_NODES", 1)
+    monkeypatch.setattr("bimichi.cli.experiments.PROOF_NODES", 1)
     root, name = tmp_path / "kaist", "set09/V000"
     for folder in (f"images/{name}/visible", f"images/{name}/lwir", f"annotations/{name}"):
         (root / folder).mkdir(parents=True)

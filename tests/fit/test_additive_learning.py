@@ -17,7 +17,7 @@ from sklearn.utils.estimator_checks import check_estimator
 from bimichi import AdditiveBiCapacity, BiCapacity, BiMIChI, ConvexSolver, choquet
 from bimichi.fit.objectives import ADDITIVE_OBJECTIVES, OBJECTIVES
 from bimichi.fit.problem import InMemory
-from bimichi.fit.spaces import term_program
+from bimichi.fit.spaces import lines as term_program
 from bimichi.fit.spaces.terms import TermUsage
 from bimichi.integral.terms import term_features
 from bimichi.measures.additive import Terms

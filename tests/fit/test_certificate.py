@@ -9,11 +9,11 @@ from enumeration import least, small_problem
 from refusals import refused
 
 from bimichi import MICI, BiMIChI, ConvexSolver, choquet
-from bimichi.fit.certificate import tree
+from bimichi.fit import certificate as tree
 from bimichi.fit.certificate.candidates import JOINED, Candidates, Region
 from bimichi.fit.objectives import REGISTRY
 from bimichi.fit.problem import InMemory
-from bimichi.fit.spaces import order as quadratic
+from bimichi.fit.spaces import base as quadratic
 from bimichi.scenes.bags import Bags
 
 OBJECTIVES = ("bipolar", "magnitude", "min-max")

@@ -11,7 +11,7 @@ from problems import check_solution, tiny
 from bimichi import Bags, BiCapacity, ConvexSolver, EvolutionarySolver
 from bimichi.fit.objectives import OBJECTIVES, get_objective
 from bimichi.fit.problem import InMemory
-from bimichi.fit.spaces.order import Program
+from bimichi.fit.spaces.base import Program
 
 
 def brute_force(problem):

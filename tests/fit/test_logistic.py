@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 from bimichi import BiMIChI, linear_form
 from bimichi.fit.objectives import get_objective
 from bimichi.fit.problem import InMemory
-from bimichi.fit.solvers import ConvexSolver, newton
+from bimichi.fit.solvers import ConvexSolver, descent
 from bimichi.fit.train import fit_measure, problem_in_memory
 from bimichi.measures.lattice import pair_lattice
 from bimichi.scenes.bags import Bags
@@ -133,7 +133,7 @@ def test_parts_give_what_all_data_at_once_give(additivity):
 def test_second_derivatives_of_some_instances_lead_to_the_same_minimum(additivity, monkeypatch):
     X, y = probable_rows(3000)
     exact = BiMIChI("logistic", additivity=additivity).fit(X, y)
-    monkeypatch.setattr(newton, "SAMPLE", 200)
+    monkeypatch.setattr(descent, "SAMPLE", 200)
     sampled = BiMIChI("logistic", additivity=additivity).fit(X, y)
     assert sampled.objective_value_ == pytest.approx(exact.objective_value_, rel=1e-8)
     assert sampled.solution_.lower_bound == pytest.approx(exact.objective_value_, rel=1e-4)

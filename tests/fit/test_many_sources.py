@@ -7,8 +7,8 @@ from refusals import refused
 from bimichi import Bags, BiCapacity, BiMIChI, ConvexSolver, choquet, usage_counts
 from bimichi.fit.objectives import CAPACITY_OBJECTIVES, OBJECTIVES
 from bimichi.fit.problem import InMemory
+from bimichi.fit.spaces.base import OrderedPairs, Program, completion_of, highest_below, limits, lowest_above
 from bimichi.fit.spaces.elements import minimise_in_order
-from bimichi.fit.spaces.order import OrderedPairs, Program, completion_of, highest_below, limits, lowest_above
 from bimichi.measures.lattice import pair_lattice, subset_lattice
 
 LATTICES = [pair_lattice(3), pair_lattice(3, zero_bound=False), subset_lattice(5)]

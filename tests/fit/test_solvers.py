@@ -10,7 +10,7 @@ from bimichi import BiCapacity, ConvexSolver, EvolutionarySolver
 from bimichi.fit.objectives import OBJECTIVES, get_objective
 from bimichi.fit.problem import InMemory
 from bimichi.fit.solvers import SOLVERS, get_solver
-from bimichi.fit.spaces.order import Program
+from bimichi.fit.spaces.base import Program
 
 BAGS, IMAGE, TRUTH = um.um()
 

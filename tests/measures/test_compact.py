@@ -8,7 +8,7 @@ from mutation import check_mutated
 from refusals import refused
 
 from bimichi import Bags, BiCapacity, BiMIChI, Capacity, ConvexSolver, FusionRule, ModelFileError
-from bimichi.fit.spaces.order import completion_of
+from bimichi.fit.spaces.base import completion_of
 from bimichi.measures.files import COMPACT_FROM, COMPLETIONS, pack_counts, pack_values, unpack_counts, unpack_values
 from bimichi.measures.lattice import pair_lattice, sample, subset_lattice
 from bimichi.measures.on_lattice import complete

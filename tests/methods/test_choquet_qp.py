@@ -7,7 +7,7 @@ from refusals import refused
 from scipy.optimize import minimize
 
 from bimichi import BiCapacity, BiCapacityQP, Capacity, ChoquetQP, choquet, linear_form
-from bimichi.fit.objectives.convex import MEAN
+from bimichi.fit.objectives import MEAN
 from bimichi.fit.problem import Summed
 from bimichi.fit.spaces import sums as gram_module
 from bimichi.fit.spaces.sums import RowsOfSquares, gram

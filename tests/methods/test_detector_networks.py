@@ -10,7 +10,7 @@ from refusals import refused
 from bimichi import paper_methods
 from bimichi.errors import ModelFileError
 from bimichi.methods import DetectorMask
-from bimichi.methods.yolo_seg import n_anchors, suppressed
+from bimichi.methods.networks import n_anchors, suppressed
 
 FLOAT, WHOLE = TensorProto.FLOAT, TensorProto.INT64
 SIDE = 64  # of the input of the YOLO networks below

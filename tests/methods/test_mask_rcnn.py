@@ -12,7 +12,7 @@ from refusals import refused
 
 from bimichi.errors import ModelFileError
 from bimichi.methods import DetectorMask
-from bimichi.methods.mask_rcnn import detect, paste_mask
+from bimichi.methods.networks import detect, paste_mask
 
 BOXES = {
     "inside": (20.3, 10.7, 60.2, 80.9),

@@ -19,8 +19,7 @@ from bimichi import (
     MICIRegressor,
     choquet,
 )
-from bimichi.fit.objectives import CAPACITY_OBJECTIVES
-from bimichi.fit.objectives.base import term_of_bag
+from bimichi.fit.objectives import CAPACITY_OBJECTIVES, term_of_bag
 from bimichi.fit.objectives.mici import MIN_MAX, REGRESSION
 from bimichi.fit.problem import InMemory
 from bimichi.fit.solvers import BinarySolver

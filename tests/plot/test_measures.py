@@ -12,7 +12,7 @@ from pictures import HOSTILE, bits, color_of, disjoint_pairs, no_traces, plt, re
 from refusals import refused
 
 from bimichi import BiCapacity, Capacity, choquet, linear_form
-from bimichi._tables import number
+from bimichi._html import number
 from bimichi.plot import plot_capacity, plot_lattice, plot_matrix
 from bimichi.plot.style import POSITIVE
 

@@ -12,7 +12,7 @@ from pages import planes_of
 from PIL import Image
 
 from bimichi._colours import MISSING, colour_of, swatch
-from bimichi._templates import environment, render
+from bimichi._html import environment, render
 from bimichi.report import thumbnail
 from bimichi.report.contents import embed_plane
 from bimichi.report.inputs import Sampling

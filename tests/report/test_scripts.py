@@ -11,7 +11,7 @@ from scipy import ndimage
 from bimichi import MICI, BiMIChI, as_rule
 from bimichi.explain import chain, contributions
 from bimichi.report import write_report
-from bimichi.report.scripts import script_text
+from bimichi.report.write import script_text
 
 EXPLAIN = """
   import { unpack } from "report/planes.js";

@@ -14,15 +14,13 @@ import bimichi
 from bimichi.cli.check import check
 from bimichi.cli.compare import compare
 from bimichi.cli.console import STOPPED, LogHandler, terminated_as_interrupted, user_errors
-from bimichi.cli.demo import demo, draw
 from bimichi.cli.doctor import doctor
+from bimichi.cli.experiments import demo, draw, reproduce
 from bimichi.cli.fuse import fuse
-from bimichi.cli.init import init
 from bimichi.cli.options import expand_groups
+from bimichi.cli.project import init, studio
 from bimichi.cli.report import report
-from bimichi.cli.reproduce import reproduce
 from bimichi.cli.show import bags, show
-from bimichi.cli.studio import studio
 from bimichi.cli.study import study
 from bimichi.cli.train import train
 

@@ -27,8 +27,8 @@ from rich.text import Text
 
 import bimichi
 from bimichi._files import atomic_write, plain, sha256_of
+from bimichi._html import Cell, Table
 from bimichi._progress import COMPILE_NOTICE, Stopwatch
-from bimichi._tables import Cell, Table
 from bimichi.errors import AnnotationWarning, BimichiError, InvalidInputError, shortened, with_code
 
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]

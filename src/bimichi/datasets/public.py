@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from bimichi._checks import check_choice
 from bimichi._types import Flags
 from bimichi.errors import InvalidInputError
-from bimichi.io.annotations.bbgt import SOURCE, read_bbgt
+from bimichi.io.annotations.text import SOURCE, read_bbgt
 from bimichi.io.images import read_image
 from bimichi.scenes.dataset import Dataset
 from bimichi.scenes.labels import label_bags

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from bimichi import _html
 from bimichi._extras import import_optional
-from bimichi._tables import Cell, Table, number
+from bimichi._html import Cell, Table, number
 from bimichi.evaluate.metrics import Scores
 from bimichi.fit.objectives import to_common_scale
 from bimichi.measures.base import Measure

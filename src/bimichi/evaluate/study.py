@@ -12,7 +12,7 @@ import numpy as np
 
 from bimichi._checks import check_integer
 from bimichi._files import atomic_write, plain
-from bimichi._tables import Cell, Table
+from bimichi._html import Cell, Table
 from bimichi._types import Floats
 from bimichi.datasets import Dataset, street
 from bimichi.errors import InvalidInputError

@@ -9,11 +9,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from bimichi import _html
 from bimichi._checks import is_integer, is_xarray
-from bimichi._tables import Cell, Table, number
+from bimichi._html import Cell, Table, number
 from bimichi._types import Floats
 from bimichi.errors import InvalidInputError
-from bimichi.explain.parts import prepare
-from bimichi.explain.results import Explanation
+from bimichi.explain.parts import Explanation, prepare
 from bimichi.integral.labelled import own_names, relabelled, unlabelled
 from bimichi.integral.planes import check_n_jobs, run_chunks, split_planes
 from bimichi.link import Link, probability_of

@@ -8,11 +8,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from bimichi._tables import Cell, Table
+from bimichi._html import Cell, Table
 from bimichi._types import Codes, Flags, Floats, Ints
 from bimichi.errors import InvalidInputError
-from bimichi.explain.parts import ElementParts, parts_of, prepare
-from bimichi.explain.results import Explanation
+from bimichi.explain.parts import ElementParts, Explanation, parts_of, prepare
 from bimichi.measures.base import TOLERANCE, Measure
 from bimichi.measures.lattice import Lattice
 from bimichi.rule import as_rule

@@ -15,11 +15,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bimichi import _html
-from bimichi._tables import Cell, Table, number
+from bimichi._html import Cell, Table, number
 from bimichi._types import Floats
 from bimichi.errors import InvalidInputError
-from bimichi.explain.parts import Parts, parts_of, prepare
-from bimichi.explain.results import TABLE_LIMIT, Explanation, percent
+from bimichi.explain.parts import TABLE_LIMIT, Explanation, Parts, parts_of, percent, prepare
 from bimichi.integral.planes import Planes
 from bimichi.rule import as_rule
 

@@ -11,8 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from bimichi._types import Floats
 from bimichi.explain.identifiability import Identifiability, identifiability
 from bimichi.explain.indices import DataIndices, averages
-from bimichi.explain.parts import Parts, prepare
-from bimichi.explain.results import Explanation, percent
+from bimichi.explain.parts import Explanation, Parts, percent, prepare
 from bimichi.integral.planes import Planes
 from bimichi.record import TrainingRecord, describe_average, describe_ending
 from bimichi.rule import FusionRule

@@ -8,15 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bimichi._checks import check_integer, check_number
-from bimichi._tables import Cell, Table
+from bimichi._html import Cell, Table
 from bimichi._types import Flags, Floats, Ints
 from bimichi.errors import InvalidInputError
 from bimichi.explain.indices import Indices, indices, indices_of
-from bimichi.explain.parts import parts_of
-from bimichi.explain.results import Explanation
+from bimichi.explain.parts import Explanation, parts_of
 from bimichi.fit.candidates import source_links, with_sources
-from bimichi.fit.objectives import REGISTRY, Objective, get_objective
-from bimichi.fit.objectives.convex import MEAN, NORMALISED_MEAN
+from bimichi.fit.objectives import MEAN, NORMALISED_MEAN, REGISTRY, Objective, get_objective
 from bimichi.fit.problem import Solution
 from bimichi.fit.solvers import solver_from_record
 from bimichi.fit.solvers.convex import solve_least_squares

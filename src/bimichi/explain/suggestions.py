@@ -10,11 +10,10 @@ from numpy.typing import NDArray
 from scipy.ndimage import find_objects
 
 from bimichi._checks import check_integer
-from bimichi._tables import number
+from bimichi._html import number
 from bimichi._types import Flags, Floats, Ints
 from bimichi.errors import InvalidInputError
-from bimichi.explain.parts import prepare
-from bimichi.explain.results import Explanation, percent
+from bimichi.explain.parts import Explanation, percent, prepare
 from bimichi.explain.sentences import words_of
 from bimichi.explain.stability import Stability
 from bimichi.explain.uncertainty import Uncertainty, uncertainty, used_parts

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from bimichi._checks import is_xarray
 from bimichi._types import Flags, Floats, Ints
 from bimichi.errors import InvalidInputError
-from bimichi.explain.parts import parts_of, prepare
-from bimichi.explain.results import Explanation, percent
+from bimichi.explain.parts import Explanation, parts_of, percent, prepare
 from bimichi.explain.stability import Stability
 from bimichi.integral.integrals import integrate
 from bimichi.integral.labelled import relabelled, unlabelled

@@ -9,14 +9,13 @@ from typing import Any, Self
 import numpy as np
 from scipy import stats
 
+from bimichi._html import Cell, Table
 from bimichi._progress import one_blas_thread
-from bimichi._tables import Cell, Table
 from bimichi.errors import InvalidInputError, warn
 from bimichi.fit.candidates import Candidate, check_candidates, default_candidates, source_terms
 from bimichi.fit.direction import Signs, Spread, shown_spread, spread, trusted_signs
 from bimichi.fit.engine import CrossValidation, How, Row, Unit, units_of
-from bimichi.fit.objectives import Objective
-from bimichi.fit.objectives.convex import MEAN
+from bimichi.fit.objectives import MEAN, Objective
 from bimichi.fit.problem import Solution
 from bimichi.fit.train import FitResult, Reduced, Training, summarise
 from bimichi.link import Link

@@ -16,8 +16,7 @@ from bimichi._checks import check_choice
 from bimichi._jit import jit
 from bimichi._types import Codes, Flags, Floats, Ints
 from bimichi.errors import InvalidInputError
-from bimichi.fit.objectives import Objective
-from bimichi.fit.objectives.base import term_of_bag
+from bimichi.fit.objectives import Objective, term_of_bag
 from bimichi.fit.spaces import Space
 from bimichi.fit.spaces.base import Sums, Usage
 from bimichi.fit.spaces.elements import ElementInstances, ElementSpace, Rows

@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 from bimichi._types import Codes, Floats, Ints
 from bimichi.fit.objectives import ConvexForm
 from bimichi.fit.problem import Extremes, Problem
-from bimichi.fit.spaces.base import Completion, Order, QuadraticRows
-from bimichi.fit.spaces.order import PRECISION
+from bimichi.fit.spaces.base import PRECISION, Completion, Order, QuadraticRows
 
 LOSS = 0.5  # which share of its excess a cut may lose by using fewer elements
 REPEATS = 4  # after so many cuts of the same row it is taken whole: fewer make large programs, more make many

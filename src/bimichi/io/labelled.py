@@ -9,7 +9,7 @@ import numpy as np
 
 from bimichi.errors import AnnotationWarning, InvalidInputError, warn
 from bimichi.integral.planes import Planes
-from bimichi.io.annotations.mask import read_mask
+from bimichi.io.annotations import read_mask
 from bimichi.io.annotations.match import NOTHING, Doubt, SceneTargets, check_annotations, check_targets, target_files
 from bimichi.io.annotations.parse import naming
 from bimichi.io.dataset import SceneCollection

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from bimichi import _html
 from bimichi._checks import check_integer
-from bimichi._tables import Cell, Table, number
+from bimichi._html import Cell, Table, number
 from bimichi._types import Codes, Floats, Ints
 from bimichi.errors import InvalidInputError
 from bimichi.measures.base import TOLERANCE, Measure, check_names, number_array, weight_array

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bimichi._checks import is_integer
-from bimichi._tables import Table
+from bimichi._html import Table
 from bimichi._types import Floats, Ints
 from bimichi.errors import InvalidInputError
 from bimichi.measures import files

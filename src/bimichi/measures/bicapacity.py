@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bimichi._tables import Cell, Table, number
+from bimichi._html import Cell, Table, number
 from bimichi._types import Flags, Floats
 from bimichi.errors import InvalidInputError
 from bimichi.measures.base import SetOfSources, number_array

@@ -1,20 +1,21 @@
 """What users fit: Bi-MIChI, and the methods it is measured against."""
 
-from bimichi.methods.averages import (
+from bimichi.methods.baselines import (
     ConstantFusion,
+    GradientBoosting,
+    KNNFusion,
     MaxFusion,
     MeanFusion,
     MinFusion,
     SignedSource,
     SingleSource,
+    SVMFusion,
     WeightedMeanFusion,
 )
 from bimichi.methods.bimichi import BiMIChI
-from bimichi.methods.choquet_qp import BiCapacityQP, ChoquetQP
-from bimichi.methods.classifiers import GradientBoosting, KNNFusion, SVMFusion
+from bimichi.methods.capacities import MICI, BiCapacityQP, BinaryMICI, ChoquetQP, MICIRegressor
 from bimichi.methods.cross_validated import BiMIChICV, SceneKFold, make_bag_scorer
 from bimichi.methods.detector import DetectorMask
-from bimichi.methods.mici import MICI, BinaryMICI, MICIRegressor
 
 __all__ = [
     "MICI",

@@ -22,8 +22,8 @@ from bimichi.fit.engine import How
 from bimichi.fit.solvers import ConvexSolver
 from bimichi.integral.planes import check_n_jobs
 from bimichi.measures.lattice import random_generator
-from bimichi.methods.averages import SignedSource
 from bimichi.methods.base import Fusion, FusionClassifier
+from bimichi.methods.baselines import SignedSource
 from bimichi.methods.bimichi import BiMIChI
 from bimichi.methods.measured import BagFusion
 from bimichi.record import SourceInput

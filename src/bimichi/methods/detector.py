@@ -15,9 +15,15 @@ from bimichi._checks import check_choice, check_integer, check_number, refuse_ma
 from bimichi.errors import InvalidInputError, ModelFileError, NotRunError
 from bimichi.integral.planes import check_n_jobs
 from bimichi.methods.base import Fusion, Needs
-from bimichi.methods.mask_rcnn import TorchvisionMaskRCNN, ZooMaskRCNN
-from bimichi.methods.networks import Wanted, import_pillow, open_session, shown
-from bimichi.methods.yolo_seg import YoloSeg
+from bimichi.methods.networks import (
+    TorchvisionMaskRCNN,
+    Wanted,
+    YoloSeg,
+    ZooMaskRCNN,
+    import_pillow,
+    open_session,
+    shown,
+)
 
 _OPENING = Lock()
 NETWORKS: tuple[Any, ...] = (ZooMaskRCNN, TorchvisionMaskRCNN, YoloSeg)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bimichi import methods as estimators
 from bimichi._checks import check_choice, check_integer
-from bimichi._tables import Table
+from bimichi._html import Table
 from bimichi.datasets import BrainImages, FloodImages, draw_flood, draw_lesions
 from bimichi.datasets.folders import write_project_of
 from bimichi.evaluate.comparison import Comparison, Result

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from bimichi._html import Cell, Table
 from bimichi._progress import Stopwatch
-from bimichi._tables import Cell, Table
 from bimichi.errors import InvalidInputError
 from bimichi.evaluate.comparison import Comparison
 from bimichi.evaluate.engine import compare

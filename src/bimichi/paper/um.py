@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bimichi._html import Cell, Table
 from bimichi._progress import Stopwatch
-from bimichi._tables import Cell, Table
 from bimichi.datasets import UMOptimum, um, um_optimum
 from bimichi.evaluate.metrics import Scores, scores
 from bimichi.evaluate.study import write_figure, write_json, write_text

@@ -5,8 +5,7 @@ return a Figure. Nothing is shown, saved or set globally. A value has one colour
 +1 red.
 """
 
-from bimichi.plot.bars import plot_capacity, plot_importance, plot_terms
-from bimichi.plot.curves import plot_history, plot_reliability, plot_roc
+from bimichi.plot.charts import plot_capacity, plot_history, plot_importance, plot_reliability, plot_roc, plot_terms
 from bimichi.plot.maps import plot_bags, plot_map, plot_maps
 from bimichi.plot.measures import plot_interaction, plot_interactions, plot_lattice, plot_matrix
 

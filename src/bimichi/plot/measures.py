@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from bimichi._checks import check_choice
 from bimichi._colours import ink_on
-from bimichi._tables import number
+from bimichi._html import number
 from bimichi._types import Flags, Floats
 from bimichi.errors import InvalidInputError
 from bimichi.measures.base import check_names, number_array

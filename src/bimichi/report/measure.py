@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bimichi._templates import decimal, listed, render
+from bimichi._html import decimal, listed, render
 from bimichi._types import Floats, Ints
 from bimichi.measures.additive import AdditiveBiCapacity
 from bimichi.measures.base import TOLERANCE

@@ -11,16 +11,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bimichi._templates import decimal, listed, render
+from bimichi._html import decimal, listed, render
 from bimichi._version import __version__
 from bimichi.errors import InvalidInputError
 from bimichi.evaluate.metrics import Scores, scores
 from bimichi.explain import indices
-from bimichi.explain.parts import parts_of
-from bimichi.explain.results import percent
+from bimichi.explain.parts import parts_of, percent
 from bimichi.fit.choose import selection_of
 from bimichi.fit.objectives import REGISTRY
-from bimichi.plot.curves import roc_points
+from bimichi.plot.charts import roc_points
 from bimichi.report.inputs import Material
 from bimichi.report.measure import FAINT, MOST_PAIRS, measure_panel, measure_title
 from bimichi.rule import FusionRule

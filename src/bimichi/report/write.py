@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
@@ -16,12 +17,11 @@ import numpy as np
 from bimichi import _html
 from bimichi._colours import thumbnail as thumbnail
 from bimichi._files import atomic_write
-from bimichi._templates import decimal, render
+from bimichi._html import decimal, render
 from bimichi.evaluate.comparison import Comparison
 from bimichi.evaluate.metrics import Scores
 from bimichi.report.contents import contents
 from bimichi.report.inputs import gather
-from bimichi.report.scripts import script_text
 from bimichi.report.sections import SECTIONS, introduction, notices
 
 INLINE = 25_000_000
@@ -213,3 +213,25 @@ def _write_page(path: str | PathLike[str], template: str, *, script: str = "", *
 def _resource(name: str) -> str:
     """Return the text of a file of this package."""
     return files("bimichi.report").joinpath(name).read_text(encoding="utf-8")
+
+
+IMPORT = re.compile(r'^import \{\s*\w+(?:,\s*\w+)*,?\s*\} from "\./(\w+\.js)";\n', re.MULTILINE)
+EXPORT = re.compile(r"^export (?=(?:async function|function|class|const)\b)", re.MULTILINE)
+
+
+def script_text(entry: str = "report.js") -> str:
+    """Return a module of this package and all that it imports as one module, each after those that it imports.
+
+    Names keep their spelling, so that no two modules may define the same one, and none may be imported as another.
+    """
+    modules: dict[str, str] = {}
+    _collect(entry, modules)
+    return "\n".join(EXPORT.sub("", IMPORT.sub("", text)) for text in modules.values())
+
+
+def _collect(name: str, modules: dict[str, str]) -> None:
+    text = files("bimichi.report").joinpath(name).read_text(encoding="utf-8")
+    for imported in IMPORT.findall(text):
+        if imported not in modules:
+            _collect(imported, modules)
+    modules[name] = text

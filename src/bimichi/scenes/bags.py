@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from bimichi import _html
 from bimichi._checks import check_choice, is_xarray, refuse_masked
+from bimichi._html import Cell, Table, number
 from bimichi._jit import jit
-from bimichi._tables import Cell, Table, number
 from bimichi._types import Flags, Floats, Ints
 from bimichi.errors import InvalidInputError, warn
 from bimichi.integral.labelled import aligned, unlabelled

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from bimichi._extras import import_optional
 from bimichi.errors import BimichiError, InvalidInputError, with_code
-from bimichi.io.annotations.mask import read_mask
+from bimichi.io.annotations import read_mask
 from bimichi.io.dataset import SceneCollection, SceneFiles
 from bimichi.io.labelled import LabelledDataset
 from bimichi.io.scene import OpenScene

@@ -12,7 +12,7 @@ from scipy.optimize import linprog
 from bimichi._types import Codes, Flags, Floats, Ints
 from bimichi.fit.objectives import ConvexForm
 from bimichi.fit.problem import InMemory
-from bimichi.fit.spaces.order import Pairs, limits
+from bimichi.fit.spaces.base import Pairs, limits
 from bimichi.integral.linear import linear_form
 from bimichi.measures.lattice import Lattice
 

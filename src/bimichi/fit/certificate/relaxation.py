@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from bimichi._types import Floats, Ints
 from bimichi.fit.certificate.candidates import Box, Candidates, Region
 from bimichi.fit.problem import InMemory
-from bimichi.fit.spaces.order import Program
+from bimichi.fit.spaces.base import Program
 from bimichi.fit.working_set import WorkingSet
 
 VIOLATED = 1e-6  # by how much a row must exceed the slack of its bag to be added

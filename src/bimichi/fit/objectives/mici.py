@@ -6,7 +6,7 @@ import numpy as np
 from numba import carray  # type: ignore[attr-defined]
 
 from bimichi._jit import jit
-from bimichi.fit.objectives.base import ConvexForm, Objective, Parameter
+from bimichi.fit.objectives import ConvexForm, Objective, Parameter
 
 
 def min_max_term(fused, counts, size, label, first, second):

@@ -18,9 +18,9 @@ from bimichi._checks import check_integer, check_number
 from bimichi._progress import checkpoint, status_line
 from bimichi._types import Floats, Ints
 from bimichi.errors import InvalidInputError, warn
+from bimichi.fit.certificate import Certified, Incumbent, Limits, certify
 from bimichi.fit.certificate.candidates import Candidates, Region
 from bimichi.fit.certificate.relaxation import Relaxation, all_measures
-from bimichi.fit.certificate.tree import Certified, Incumbent, Limits, certify
 from bimichi.fit.problem import InMemory, Problem, Solution, Summed, check_solver
 from bimichi.fit.solvers.descent import (
     Descent,
@@ -29,11 +29,12 @@ from bimichi.fit.solvers.descent import (
     improve_by_moves,
     polish,
     solution_of,
+    solve_free_scale,
+    solve_logistic,
     step,
     take_up_missing,
 )
-from bimichi.fit.solvers.newton import solve_free_scale, solve_logistic
-from bimichi.fit.spaces.order import POLISH, PRECISION
+from bimichi.fit.spaces.base import POLISH, PRECISION
 from bimichi.fit.working_set import WorkingSet
 from bimichi.integral.planes import check_n_jobs
 from bimichi.record import ENDINGS, Status

@@ -22,7 +22,7 @@ from bimichi._jit import jit
 from bimichi._progress import checkpoint, progress_bar
 from bimichi._types import Floats, Ints
 from bimichi.errors import InvalidInputError
-from bimichi.fit.objectives.base import Term, term_of_bag
+from bimichi.fit.objectives import Term, term_of_bag
 from bimichi.fit.problem import InMemory, Solution, check_solver
 from bimichi.fit.solvers.population import Population, bounds_of, copy, draw, drawing_order, uniform
 from bimichi.integral.planes import check_n_jobs

@@ -11,9 +11,18 @@ from numpy.typing import NDArray
 
 from bimichi._jit import jit
 from bimichi._types import Codes, Floats, Ints
-from bimichi.fit.spaces.base import Completion, Instances, Minimum, QuadraticRows, Space, Sums
+from bimichi.fit.spaces.base import (
+    Completion,
+    Instances,
+    Minimum,
+    OrderedPairs,
+    Program,
+    QuadraticRows,
+    Space,
+    Sums,
+    completion_of,
+)
 from bimichi.fit.spaces.lines import ElementLines
-from bimichi.fit.spaces.order import OrderedPairs, Program, completion_of
 from bimichi.fit.spaces.sums import Gram, LossInstances, RowsOfSquares, check_used, gram
 from bimichi.integral.linear import ElementUsage, count_usage, linear_form
 from bimichi.integral.planes import SMALL_CHUNK, check_n_jobs, run_chunks

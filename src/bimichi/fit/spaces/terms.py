@@ -16,9 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 from bimichi._types import Codes, Floats, Ints
 from bimichi.errors import InvalidInputError
 from bimichi.fit.spaces.base import Completion, Instances, Minimum, Order, QuadraticRows, Space, Sums
-from bimichi.fit.spaces.lines import TermLines
+from bimichi.fit.spaces.lines import SquaredLines, SumOfSquares, TermLines, Tied, minimise
 from bimichi.fit.spaces.sums import Gram, LossInstances, RowsOfSquares, squares_of_rows
-from bimichi.fit.spaces.term_program import SquaredLines, SumOfSquares, Tied, minimise
 from bimichi.integral.planes import SMALL_CHUNK, check_n_jobs, in_threads, run_chunks
 from bimichi.integral.terms import (
     add_features,

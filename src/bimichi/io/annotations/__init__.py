@@ -8,9 +8,16 @@ import numpy as np
 
 from bimichi._types import Floats
 from bimichi.errors import InvalidInputError
-from bimichi.io.images import check_file, reading
+from bimichi.io.images import check_file, is_image, reading
 from bimichi.registry import Registry
-from bimichi.scenes.annotations import AnnotationFormat, Annotations, AnnotationTable, ImageAnnotations, in_pixels
+from bimichi.scenes.annotations import (
+    AnnotationFormat,
+    Annotations,
+    AnnotationTable,
+    ImageAnnotations,
+    boxes_array,
+    in_pixels,
+)
 from bimichi.scenes.grid import Placement
 from bimichi.sources.bands import first_few
 
@@ -32,17 +39,17 @@ HERE = "bimichi.io.annotations"
 ANNOTATION_FORMATS = Registry(
     "bimichi.annotation_formats",
     {
-        "mask": f"{HERE}.mask:MASK",
-        "bbgt": f"{HERE}.bbgt:BBGT",
-        "coco": f"{HERE}.coco:COCO",
-        "voc": f"{HERE}.voc:VOC",
-        "yolo": f"{HERE}.yolo:YOLO",
-        "labelme": f"{HERE}.labelme:LABELME",
-        "cvat": f"{HERE}.cvat:CVAT",
-        "label-studio": f"{HERE}.label_studio:LABEL_STUDIO",
-        "geojson": f"{HERE}.geojson:GEOJSON",
+        "mask": f"{HERE}:MASK",
+        "bbgt": f"{HERE}.text:BBGT",
+        "coco": f"{HERE}.json:COCO",
+        "voc": f"{HERE}.xml:VOC",
+        "yolo": f"{HERE}.text:YOLO",
+        "labelme": f"{HERE}.json:LABELME",
+        "cvat": f"{HERE}.xml:CVAT",
+        "label-studio": f"{HERE}.json:LABEL_STUDIO",
+        "geojson": f"{HERE}.vector:GEOJSON",
         "vector": f"{HERE}.vector:VECTOR",
-        "csv": f"{HERE}.csv_boxes:CSV",
+        "csv": f"{HERE}.text:CSV",
     },
     _check,
     newest_first=True,
@@ -170,6 +177,21 @@ def _read_folder(folder: Path) -> AnnotationTable:
 
 def _known_formats() -> str:
     return f"Known formats: {'; '.join(entry.description for entry in ANNOTATION_FORMATS.values())}."
+
+
+def read_mask(path: Path) -> Annotations:
+    """Read the mask of one image, under None: the class of each pixel, 0 for background; -1 where it has no data."""
+    from bimichi.io.open import read_band
+
+    return {None: ImageAnnotations(boxes_array([]), [], mask=read_band(path))}
+
+
+MASK = AnnotationFormat(
+    "mask",
+    "an image of one band, 0 for background, above 0 for targets and below 0 for unknown; one file per image",
+    lambda path, start: is_image(start),
+    read_mask,
+)
 
 
 def read_boxes(

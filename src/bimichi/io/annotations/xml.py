@@ -1,4 +1,4 @@
-"""CVAT XML for images, version 1.1: boxes, polygons, ellipses, points and masks."""
+"""Boxes and outlines in XML: Pascal VOC, one file per image, as LabelImg writes it, and CVAT for images 1.1."""
 
 import re
 from collections.abc import Callable
@@ -23,7 +23,43 @@ from bimichi.scenes.shapes import (
     runs_of,
 )
 
-ROOT = re.compile(rb"<annotations[\s>]")
+VOC_ROOT = re.compile(rb"<annotation[\s>]")
+
+
+def read_voc(path: Path) -> Annotations:
+    """Read the boxes of one image; objects that are difficult are ignored.
+
+    Corners are taken as edges of the box, as current tools write them, so that a box is xmax - xmin wide. The files
+    of the challenge itself count pixels from 1, which differs by at most one pixel on each side.
+    """
+    root = read_xml(path)
+    if root.tag != "annotation":
+        raise InvalidInputError(f"{path} must have the root <annotation>, got <{root.tag}>.", code="voc-root")
+    objects = []
+    for k, element in enumerate(root.findall("object")):
+        with naming(f"{path}, object {k + 1}"):
+            box = element.find("bndbox")
+            if box is None:
+                raise InvalidInputError("it has no <bndbox>.", code="voc-box")
+            corners = [number(_text(box, side), side) for side in ("xmin", "ymin", "xmax", "ymax")]
+            difficult = _text(element, "difficult") not in (None, "0", "false", "False")
+            objects.append(Found(box_between(*corners), _text(element, "name"), difficult))
+    return AnnotationTable({_text(root, "filename"): image_annotations(objects)})
+
+
+def _text(element: Element, tag: str) -> str | None:
+    return text_or_none(element.findtext(tag))
+
+
+VOC = AnnotationFormat(
+    "voc",
+    "Pascal VOC XML, one file per image; difficult objects are ignored",
+    lambda path, start: bool(VOC_ROOT.search(start)),
+    read_voc,
+)
+
+
+CVAT_ROOT = re.compile(rb"<annotations[\s>]")
 WITHOUT_AREA = ("polyline", "cuboid", "skeleton")
 
 
@@ -93,5 +129,5 @@ READERS: dict[str, Callable[[Element], list[Floats | Shape]]] = {
 }
 
 CVAT = AnnotationFormat(
-    "cvat", "CVAT XML for images 1.1, of all images", lambda path, start: bool(ROOT.search(start)), read_cvat
+    "cvat", "CVAT XML for images 1.1, of all images", lambda path, start: bool(CVAT_ROOT.search(start)), read_cvat
 )

@@ -1,16 +1,170 @@
-"""Boxes in a CSV file, whose first line names the columns, in any of the usual dialects."""
+"""Boxes and outlines in text: bbGt of the KAIST benchmark and YOLO, one file per image, and CSV."""
 
 import csv
 import io
+import math
 import re
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from bimichi._types import Floats
 from bimichi.errors import InvalidInputError
 from bimichi.io.annotations.parse import box_between, box_of, naming, number, read_text, shortly
-from bimichi.scenes.annotations import AnnotationFormat, Annotations, AnnotationTable, Found, image_annotations
-from bimichi.scenes.shapes import Disc, Shape
+from bimichi.scenes.annotations import (
+    AnnotationFormat,
+    Annotations,
+    AnnotationTable,
+    Found,
+    ImageAnnotations,
+    boxes_array,
+    image_annotations,
+)
+from bimichi.scenes.shapes import Disc, Polygons, Shape
+from bimichi.sources.bands import first_few
+
+SOURCE = "the KAIST Multispectral Pedestrian Benchmark (github.com/SoonminHwang/rgbt-ped-detection)"
+
+
+def read_bbgt(path: Path, shape: tuple[int, ...] | None = None) -> Annotations:
+    """Read the boxes of one image; a box outside its `shape`, if given, is an error that names the line.
+
+    Lines are: label, x, y, width, height, occlusion, the same four numbers of the visible part, ignore, angle.
+    """
+    try:
+        lines = read_text(path).splitlines()
+    except InvalidInputError as error:
+        raise InvalidInputError(f"{error} Get it from {SOURCE}.", code="bbgt-file") from error
+    boxes, labels, ignored = [], [], []
+    for k, line in enumerate(lines, 1):
+        if not line.strip() or line.startswith("%"):
+            continue
+        label, *fields = line.split()
+        try:
+            values = [float(field) for field in fields]
+            x, y, width, height = values[:4]
+        except ValueError:
+            raise _damaged(path, k, line, "'label x y width height ...' is expected") from None
+        if not all(map(math.isfinite, values)) or width <= 0 or height <= 0:
+            raise _damaged(path, k, line, "width and height must be above 0, and all numbers finite")
+        if shape is not None and (x >= shape[1] or y >= shape[0] or x + width <= 0 or y + height <= 0):
+            raise _damaged(path, k, line, f"the box lies outside the image of {shape[1]} x {shape[0]} pixels")
+        boxes.append([x, y, width, height])
+        labels.append(label)
+        ignored.append(any(values[9:10]))
+    return {None: ImageAnnotations(boxes_array(boxes), labels, ignored)}
+
+
+def _damaged(path: Path, k: int, line: str, why: str) -> InvalidInputError:
+    return InvalidInputError(
+        f"{path}, line {k}: {shortly(line)!r} is damaged: {why}. Correct it, or get it from {SOURCE}.",
+        code="bbgt-line",
+    )
+
+
+BBGT = AnnotationFormat(
+    "bbgt",
+    "text of the KAIST benchmark, which starts with `% bbGt version=3`; one file per image",
+    lambda path, start: start.startswith(b"% bbGt"),
+    read_bbgt,
+)
+
+
+CLASS_FILES = ("classes.txt", "obj.names", "data.yaml", "data.yml", "dataset.yaml")
+"""Files with the names of classes, looked for beside a label file and in the folder above."""
+
+NUMBER = re.compile(rb"[-+.\deE]+")
+NORMAL = 1.5  # fractions beyond it are no rounding
+
+
+def _recognises_yolo(path: Path, start: bytes) -> bool:
+    if path.suffix.lower() != ".txt" or path.name in CLASS_FILES:
+        return False
+    fields = start.removeprefix(b"\xef\xbb\xbf").lstrip().partition(b"\n")[0].split()
+    return not fields or (len(fields) > 3 and fields[0].isdigit() and all(map(NUMBER.fullmatch, fields[1:5])))
+
+
+def read_yolo(path: Path) -> Annotations:
+    """Read the objects of one image, in fractions; five numbers after the class are a box and its score."""
+    names, source = class_names(path.parent)
+    objects = []
+    for k, line in enumerate(read_text(path).splitlines(), 1):
+        fields = line.split()
+        if not fields:
+            continue
+        with naming(f"{path}, line {k}"):
+            values = [number(field, "a coordinate") for field in fields[1:]]
+            if not fields[0].isdecimal() or len(values) < 4 or (len(values) > 5 and len(values) % 2):
+                raise InvalidInputError(
+                    f"{shortly(line)!r} must be a class number and x, y, width, height, or the corners of a polygon.",
+                    code="yolo-line",
+                )
+            if not all(abs(value) <= NORMAL for value in values):
+                raise InvalidInputError(
+                    f"{shortly(line)!r} must be in fractions of the image, from 0 to 1; divide x by its width and y by "
+                    "its height, or write a CSV file with the columns x, y, w, h for pixels.",
+                    code="yolo-fractions",
+                )
+            label = names.get(int(fields[0])) if len(fields[0]) < 10 else None
+            if names and label is None:
+                known = first_few([f"{k} {name}" for k, name in names.items()])
+                raise InvalidInputError(
+                    f"class {shortly(fields[0])} has no name in {source}, which names {known}. "
+                    "Correct the class, or add its name.",
+                    code="yolo-class",
+                )
+            label = fields[0] if label is None else label
+            objects.append(Found(_yolo_place(values), label))
+    said = f"{path.parent}: class names are those of {source}." if source else ""
+    return AnnotationTable({None: image_annotations(objects, "fractions")}, said)
+
+
+def _yolo_place(values: list[float]) -> Floats | Polygons:
+    if len(values) > 5:
+        return Polygons(((np.array(values).reshape(-1, 2),),))
+    x, y, width, height = values[:4]
+    return box_of(x - width / 2, y - height / 2, width, height)
+
+
+def class_names(folder: Path) -> tuple[dict[int, str], Path | None]:
+    """Return the names of classes by number, and the file that gives them, if there is one."""
+    for place in (folder, folder.absolute().parent):
+        for name in CLASS_FILES:
+            if (place / name).is_file():
+                text = read_text(place / name)
+                lines = [line.strip() for line in text.splitlines()]
+                if name.endswith((".yaml", ".yml")):
+                    return _yaml_names(text), place / name
+                return dict(enumerate(line for line in lines if line)), place / name
+    return {}, None
+
+
+def _yaml_names(text: str) -> dict[int, str]:
+    """Return the entry `names` of a data file: a list in brackets, lines with dashes, or lines with numbers."""
+    entry = re.search(r"^names:[ \t]*(.*)$((?:\n[ \t]*(?:-|\d+[ \t]*:).*|\n[ \t]*(?:#.*)?$)*)", text, re.MULTILINE)
+    if entry is None:
+        return {}
+    inline = entry[1].partition("#")[0].strip()
+    if inline.startswith(("[", "{")):
+        parts = [part.strip() for part in inline.strip("[]{} ").split(",") if part.strip()]
+    else:
+        parts = [line.strip() for line in entry[2].splitlines() if line.strip().strip("-") and line.strip()[0] != "#"]
+    names = {}
+    for k, part in enumerate(parts):
+        numbered = re.fullmatch(r"(\d{1,9})[ \t]*:[ \t]*(.*)", part)
+        key, name = (int(numbered[1]), numbered[2]) if numbered else (k, part.removeprefix("-"))
+        names[key] = name.strip().strip("'\"")
+    return names
+
+
+YOLO = AnnotationFormat(
+    "yolo",
+    "YOLO text in fractions of the image, one file per image, with classes.txt or data.yaml for the names of classes",
+    _recognises_yolo,
+    read_yolo,
+)
+
 
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 IMAGES = (
@@ -83,7 +237,7 @@ def _first(columns: list[str], names: tuple[str, ...]) -> int | None:
     return columns.index(found[0]) if found else None
 
 
-def _recognises(path: Path, start: bytes) -> bool:
+def _recognises_csv(path: Path, start: bytes) -> bool:
     if path.suffix.lower() in (".csv", ".tsv"):
         return True
     header = start.decode("utf-8-sig", "replace").lstrip("\r\n").partition("\n")[0]
@@ -121,7 +275,7 @@ def read_csv(path: Path) -> Annotations:
             label = None if how.label is None else cells[how.label] or None
             out = how.ignored is not None and _flag(cells[how.ignored])
             if any(cells[side] for side in how.sides):
-                objects.setdefault(image, []).append(Found(_place(cells, names, how), label, out))
+                objects.setdefault(image, []).append(Found(_csv_place(cells, names, how), label, out))
             else:  # a line that says that an image has no boxes
                 objects.setdefault(image, [])
     return AnnotationTable(
@@ -148,7 +302,7 @@ def _rows(path: Path, text: str, separator: str) -> tuple[list[str], list[tuple[
     return rows[0][1], [(line, cells) for line, cells in rows[1:] if any(cells)]
 
 
-def _place(cells: list[str], names: list[str], how: _Dialect) -> Floats | Shape:
+def _csv_place(cells: list[str], names: list[str], how: _Dialect) -> Floats | Shape:
     values = [_number(cells[side], names[side], how.separator) for side in how.sides]
     if how.kind == CORNERS:
         return box_between(*values)
@@ -178,6 +332,6 @@ def _flag(text: str) -> bool:
 CSV = AnnotationFormat(
     "csv",
     "CSV with the columns x, y, w, h in pixels, or other usual names, and optionally image and label",
-    _recognises,
+    _recognises_csv,
     read_csv,
 )
