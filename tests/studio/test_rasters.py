@@ -18,13 +18,14 @@ from studio_server import served, tab_of
 from bimichi import AdditiveBiCapacity, FusionRule
 from bimichi.io.dataset import open_scenes
 from bimichi.io.raster import open_dataset
-from bimichi.studio import learning as windows, rasters, suggestions
+from bimichi.studio import rasters, suggestions, windows
 from bimichi.studio.exports import Exporter
 from bimichi.studio.labels import parse_shapes
-from bimichi.studio.learning import Learner, WindowLearner, learner_of, pieces_of
+from bimichi.studio.learning import Learner
 from bimichi.studio.open import Options, open_workspace
 from bimichi.studio.rasters import ByteCache, TiledScene, grey_png
 from bimichi.studio.suggestions import Suggester
+from bimichi.studio.windows import WindowLearner, learner_of, pieces_of
 from bimichi.studio.workspace import Settings
 
 HEIGHT, WIDTH = 600, 840

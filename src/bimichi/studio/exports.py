@@ -23,9 +23,10 @@ from bimichi.scenes.annotations import ImageAnnotations
 from bimichi.scenes.grid import Placement
 from bimichi.scenes.labels import CORE, pixel_labels
 from bimichi.studio.labels import annotations_of
-from bimichi.studio.learning import Trained, as_windows
+from bimichi.studio.learning import Trained
 from bimichi.studio.project import export_folder, relative_to
 from bimichi.studio.scenes import StudioScene
+from bimichi.studio.windows import as_windows
 from bimichi.studio.workspace import Workspace
 
 

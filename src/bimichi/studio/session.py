@@ -16,10 +16,11 @@ from bimichi._files import plain
 from bimichi._progress import Stopped, stopping
 from bimichi.errors import BimichiError, InvalidInputError
 from bimichi.studio.labels import collected_warnings
-from bimichi.studio.learning import Learner, Trained, learner_of, map_bytes, material_of, model_json, warm_up
+from bimichi.studio.learning import Learner, Trained, map_bytes, material_of, model_json, warm_up
 from bimichi.studio.project import ProjectLock, remember
 from bimichi.studio.scenes import StudioScene
 from bimichi.studio.security import Roots
+from bimichi.studio.windows import learner_of
 from bimichi.studio.workspace import Workspace
 
 T = TypeVar("T")

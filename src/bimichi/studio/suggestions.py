@@ -23,8 +23,9 @@ from bimichi.scenes.labels import rasterise
 from bimichi.scenes.scene import Scene, join_bags
 from bimichi.scenes.superpixels import superpixels
 from bimichi.studio.labels import Shapes, annotations_of
-from bimichi.studio.learning import Learner, Trained, WindowLearner, map_bytes
+from bimichi.studio.learning import Learner, Trained, map_bytes
 from bimichi.studio.session import Session
+from bimichi.studio.windows import WindowLearner
 
 LIMIT = 20
 """How many suggestions there are at most."""
