@@ -109,7 +109,7 @@ def test_the_outcome_in_words_and_as_data():
     def contender(name, source, *ap):
         return Contender(name, source, ap, ap)
 
-    rows = (contender("mean", False, 0.5, 0.7), contender("source a", True, 0.4, 0.45))
+    rows = (contender("mean", False, 0.5, 0.7), contender("source a", True, 0.3, 0.49))
     found = Selection(rows, 0, ("x", "y"), 2)
     assert found.warning() == ""
     assert "Chose mean: average precision 0.600 ± 0.100 on 2 scenes" in found.sentence()
